@@ -1,0 +1,3 @@
+module github.com/tombolo-sync/tombolo
+
+go 1.26.0
