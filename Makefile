@@ -101,7 +101,7 @@ fmt: $(LINT) $(BUF) ## Format Go and proto files
 ##@ Verify
 
 .PHONY: verify
-verify: verify-format verify-lint verify-proto verify-generate verify-mod verify-deploy ## Everything below, as CI does
+verify: verify-format verify-lint verify-proto verify-generate verify-mod verify-deploy ## All of these, as CI does
 
 .PHONY: verify-format
 verify-format: $(LINT) $(BUF) ## Files are formatted
@@ -127,11 +127,11 @@ verify-generate: $(BUF) $(PLUGINS) ## Generated code is current
 	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && \
 	mkdir "$$tmp/have" && cp -R proto "$$tmp/have/" && find "$$tmp/have" -type f ! -name '*.pb.go' -delete && \
 	$(BUF) generate -o "$$tmp/want" && \
-	git diff --no-index --stat -p "$$tmp/have" "$$tmp/want" || { echo 'generated code is stale: make generate'; exit 1; }
+	git diff --no-index --stat "$$tmp/have" "$$tmp/want" || { echo 'generated code is stale: make generate'; exit 1; }
 
 .PHONY: verify-mod
 verify-mod: ## Every go.mod is tidy
-	@for m in $(MODULES); do echo "go mod tidy -diff ($$m)"; (cd $$m && go mod tidy -diff) || exit 1; done
+	@rc=0; for m in $(MODULES); do echo "go mod tidy -diff ($$m)"; (cd $$m && go mod tidy -diff) || rc=1; done; exit $$rc
 
 .PHONY: verify-deploy
 verify-deploy: $(KUBE) build ## The manifests are accepted by a real kube-apiserver
