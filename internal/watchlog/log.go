@@ -1,0 +1,260 @@
+package watchlog
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// Config bounds the window of a log: how far back it can be watched from. The newest state is always kept whole.
+type Config struct {
+	// MaxBytes bounds the bytes that only the window keeps alive: previous versions and bookkeeping. 0 means 64 MiB.
+	MaxBytes int64
+	// MaxEvents bounds the number of events. 0 means 100,000.
+	MaxEvents int
+}
+
+func (c Config) withDefaults() Config {
+	if c.MaxBytes == 0 {
+		c.MaxBytes = 64 << 20
+	}
+	if c.MaxEvents == 0 {
+		c.MaxEvents = 100_000
+	}
+	return c
+}
+
+// Log is the current state of one resource and the window of events that led to it.
+type Log struct {
+	res   *Resource
+	dec   *Decoder
+	cfg   Config
+	ready chan struct{} // closed once the first state is in
+	done  chan struct{} // closed by Close
+
+	// cur is the newest state. It is replaced only under mu; reading it takes no lock.
+	cur atomic.Pointer[state]
+
+	mu        sync.RWMutex // guards all below
+	win       window
+	interests map[Term]*interest // the terms that readers wait for; none without a reader
+	kinds     [termKinds]int     // how many interests there are of each kind
+	commits   uint64             // how many batches were posted to interests
+	moved     chan struct{}      // closed when the position moves; nil while nobody waits
+	err       error              // why the log was closed
+}
+
+// New returns an empty log. It becomes Ready with Load or the first Commit.
+func New(r *Resource, c Config) *Log {
+	l := &Log{
+		res: r, dec: NewDecoder(r), cfg: c.withDefaults(),
+		ready: make(chan struct{}), done: make(chan struct{}), interests: map[Term]*interest{},
+	}
+	l.cur.Store(&state{})
+	return l
+}
+
+// Resource returns what the log holds.
+func (l *Log) Resource() *Resource { return l.res }
+
+// Decoder returns the decoder for the log's objects.
+func (l *Log) Decoder() *Decoder { return l.dec }
+
+// Ready is closed when the first state is in. A log that is closed before never becomes ready.
+func (l *Log) Ready() <-chan struct{} { return l.ready }
+
+// Done is closed when the log is.
+func (l *Log) Done() <-chan struct{} { return l.done }
+
+// IsReady tells whether the first state is in.
+func (l *Log) IsReady() bool { return l.cur.Load().rev != 0 }
+
+// Rev returns the position: everything up to it is in the log. 0 means not Ready.
+func (l *Log) Rev() uint64 { return l.cur.Load().rev }
+
+// Snapshot returns the newest state.
+func (l *Log) Snapshot() Snapshot { return Snapshot{l, l.cur.Load()} }
+
+// Oldest returns the smallest position that can be watched from.
+func (l *Log) Oldest() uint64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.win.floor
+}
+
+// Content is what a log is restored from.
+type Content struct {
+	Objects []*Object
+	Rev     uint64   // the position
+	Floor   uint64   // the smallest position that can be watched from; Rev when there is no history
+	History []*Event // the events behind Floor, oldest first
+	Gaps    []Gap    // the gaps among them, ascending
+}
+
+// Load sets the first state of a log. It fails with ErrOrder when the log has one already or the parts of c contradict
+// one another.
+func (l *Log) Load(c Content) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cur.Load().rev != 0 || c.Rev == 0 || c.Floor > c.Rev {
+		return fmt.Errorf("%w: state at %d (from %d) over one at %d", ErrOrder, c.Rev, c.Floor, l.cur.Load().rev)
+	}
+	next := (&state{}).edit()
+	for _, o := range c.Objects {
+		next.put(l.res, next.get(o.key), o)
+	}
+	w, err := restored(c)
+	if err != nil {
+		return err
+	}
+	next.rev, next.seq = c.Rev, w.last()
+	l.win = w
+	l.win.trim(l.cfg)
+	l.publish(next)
+	close(l.ready)
+	return nil
+}
+
+// Commit makes a batch visible, all of it at once, and wakes the readers that it concerns. A batch without events moves
+// the position alone (a bookmark) and wakes nobody. It fails with ErrOrder, and changes nothing, when the batch does not
+// follow from the current state.
+func (l *Log) Commit(b Batch) error {
+	l.mu.Lock()
+	if l.err != nil {
+		defer l.mu.Unlock()
+		return l.err
+	}
+	cur := l.cur.Load()
+	next, err := l.advance(cur, b)
+	if err != nil {
+		l.mu.Unlock()
+		return err
+	}
+	var hit []*interest
+	if cur.rev == 0 {
+		l.win = window{floor: b.Rev} // the way to the first state is nobody's business
+		next.seq = 0
+		defer close(l.ready)
+	} else {
+		l.win.append(b)
+		hit = l.post(b.Events, cur.seq)
+		l.win.keep(next)
+		l.win.trim(l.cfg)
+	}
+	l.publish(next)
+	l.mu.Unlock()
+	l.wake(hit)
+	return nil
+}
+
+// advance returns the state after b. l.mu is held.
+func (l *Log) advance(cur *state, b Batch) (*state, error) {
+	if b.Rev < cur.rev || b.Rev == 0 {
+		return nil, fmt.Errorf("%w: position %d after %d", ErrOrder, b.Rev, cur.rev)
+	}
+	next := *cur
+	if len(b.Events) > 0 {
+		next = *cur.edit()
+	}
+	at := cur.rev
+	for _, e := range b.Events {
+		if err := checkEvent(&next, e, at, cur.rev); err != nil {
+			return nil, err
+		}
+		at = e.Rev
+		next.apply(l.res, e)
+		next.seq++
+	}
+	if at > b.Rev {
+		return nil, fmt.Errorf("%w: event at %d in a batch up to %d", ErrOrder, at, b.Rev)
+	}
+	next.rev = b.Rev
+	return &next, nil
+}
+
+// checkEvent holds e against the state that it is to change and the position of the event before it. start is the
+// position at which the batch began: only a late event may be at it.
+func checkEvent(s *state, e *Event, at, start uint64) error {
+	if e.Rev < at || e.Rev == start && !e.Late && start != 0 {
+		return fmt.Errorf("%w: event at %d after %d", ErrOrder, e.Rev, at)
+	}
+	if have := s.get(e.Object.key); have != e.Prev {
+		return fmt.Errorf("%w: %s of %s at %d is not against the version that the log holds",
+			ErrOrder, e.Type, e.Object.key, e.Rev)
+	}
+	if (e.Type == Added) != (e.Prev == nil) || (e.Type == Deleted) != (e.Prev == e.Object) {
+		return fmt.Errorf("%w: %s of %s at %d has the wrong versions", ErrOrder, e.Type, e.Object.key, e.Rev)
+	}
+	return nil
+}
+
+// publish makes next the current state. l.mu is held.
+func (l *Log) publish(next *state) {
+	moved := next.rev != l.cur.Load().rev
+	l.cur.Store(next)
+	if moved && l.moved != nil {
+		close(l.moved)
+		l.moved = nil
+	}
+}
+
+// WaitRev waits until the position is at least rev. It returns the context's error when that ends first, and the reason
+// when the log is closed.
+func (l *Log) WaitRev(ctx context.Context, rev uint64) error {
+	for {
+		if l.Rev() >= rev {
+			return nil
+		}
+		moved, err := l.movedSignal(rev)
+		if err != nil || moved == nil {
+			return err
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// movedSignal returns a channel that is closed when the position moves, nil when it is at rev already.
+func (l *Log) movedSignal(rev uint64) (<-chan struct{}, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return nil, l.err
+	}
+	if l.Rev() >= rev {
+		return nil, nil
+	}
+	if l.moved == nil {
+		l.moved = make(chan struct{})
+	}
+	return l.moved, nil
+}
+
+// Close ends the log: readers, waiters and commits get err, or ErrClosed when that is nil. Snapshots stay valid. Only
+// the first call counts.
+func (l *Log) Close(err error) {
+	if err == nil {
+		err = ErrClosed
+	}
+	l.mu.Lock()
+	if l.err != nil {
+		l.mu.Unlock()
+		return
+	}
+	l.err = err
+	close(l.done)
+	if l.moved != nil {
+		close(l.moved)
+		l.moved = nil
+	}
+	all := make([]*interest, 0, len(l.interests))
+	for _, in := range l.interests {
+		all = append(all, in)
+	}
+	l.mu.Unlock()
+	l.wake(all)
+}

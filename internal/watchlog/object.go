@@ -1,0 +1,81 @@
+package watchlog
+
+import "strconv"
+
+// Object is one immutable version of a Kubernetes object: its identity, what selectors need, and its JSON exactly as
+// the cloud encoded it (compact, kind and apiVersion included, no trailing newline).
+type Object struct {
+	key    string // "namespace/name", or "name"
+	nsLen  int    // length of the namespace in key; 0 when cluster-scoped
+	uid    string
+	rev    uint64
+	labels Labels
+	fields []string // values of Resource.Fields, in that order
+	json   []byte
+
+	// revStart and revEnd delimit the digits of metadata.resourceVersion in json.
+	revStart, revEnd uint32
+	// itemStart is where the bytes of a list item begin when kind and apiVersion lead the object and are left out;
+	// 0 when the object is its own item.
+	itemStart uint32
+}
+
+// Key returns "namespace/name", or "name" for a cluster-scoped object. Lists are ordered by the bytes of the key.
+func (o *Object) Key() string { return o.key }
+
+// Namespace returns the namespace, "" for a cluster-scoped object.
+func (o *Object) Namespace() string { return o.key[:o.nsLen] }
+
+// Name returns the name.
+func (o *Object) Name() string {
+	if o.nsLen == 0 {
+		return o.key
+	}
+	return o.key[o.nsLen+1:]
+}
+
+// UID returns metadata.uid.
+func (o *Object) UID() string { return o.uid }
+
+// Rev returns metadata.resourceVersion.
+func (o *Object) Rev() uint64 { return o.rev }
+
+// Labels returns the labels, for selectors to match.
+func (o *Object) Labels() *Labels { return &o.labels }
+
+// Field returns the value of Resource.Fields[i].
+func (o *Object) Field(i int) string { return o.fields[i] }
+
+// JSON returns the object's bytes. They must not be changed.
+func (o *Object) JSON() []byte { return o.json }
+
+// Size returns the number of bytes of the object's JSON.
+func (o *Object) Size() int { return len(o.json) }
+
+// AppendJSON appends the object's bytes to dst with rev as its resourceVersion, as kube-apiserver sends the last state
+// of an object that was deleted, or that left a watch's selector, at rev.
+func (o *Object) AppendJSON(dst []byte, rev uint64) []byte {
+	if rev == o.rev {
+		return append(dst, o.json...)
+	}
+	dst = append(dst, o.json[:o.revStart]...)
+	dst = strconv.AppendUint(dst, rev, 10)
+	return append(dst, o.json[o.revEnd:]...)
+}
+
+// AppendItem appends the object as an item of a list to dst: typed resources without kind and apiVersion.
+func (o *Object) AppendItem(dst []byte) []byte {
+	if o.itemStart == 0 {
+		return append(dst, o.json...)
+	}
+	dst = append(dst, '{')
+	return append(dst, o.json[o.itemStart:]...)
+}
+
+// KeyOf returns the key of an object by its namespace ("" when cluster-scoped) and name.
+func KeyOf(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}

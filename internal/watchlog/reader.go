@@ -1,0 +1,224 @@
+package watchlog
+
+import "fmt"
+
+// Reader is a cursor into a log. It sees, in order, the events that concern at least one of its terms: those whose
+// object has the term or had it before. It has no queue, so it costs the log nothing to be slow. One goroutine uses it.
+type Reader struct {
+	log   *Log
+	wake  chan<- struct{}
+	terms []*interest // guarded by Log.mu, as what they point to
+
+	seq   uint64 // number of the last event that was looked at
+	skip  uint64 // events up to this position are not wanted: the reader started in the future
+	rev   uint64 // everything wanted up to this position was returned
+	ended bool
+}
+
+// Page is what a reader got from one Read.
+type Page struct {
+	Events []*Event // in log order: all of them exact, or all inside one Gap
+	Rev    uint64   // everything wanted up to this position has been returned: what a bookmark may say
+	Gap    Gap      // the gap that the events, or the step to Rev, lie in; zero when exact
+	More   bool     // there is more to be read at once
+}
+
+const (
+	// scanLimit bounds the events that one Read looks at without an index, so that no lock is held long.
+	scanLimit = 4096
+	// maxTerms is how many terms a reader may be of; one with more reads everything.
+	maxTerms = 32
+)
+
+// NewReader returns a reader of the events behind position after. wake, a channel with room for one signal, is signalled
+// when there may be something new to read; several readers may share it. No term means everything. A position ahead of
+// the log is legal: events up to it are left out. ErrCompacted when the log does not reach back to after, and the reason
+// when it is closed.
+func (l *Log) NewReader(after uint64, wake chan<- struct{}, terms ...Term) (*Reader, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.open(); err != nil {
+		return nil, err
+	}
+	if err := l.win.check(after); err != nil {
+		return nil, err
+	}
+	r := &Reader{log: l, wake: wake, seq: l.win.seek(after), rev: after}
+	if after > l.Rev() {
+		r.skip = after
+	}
+	r.join(terms)
+	return r, nil
+}
+
+// NewReader returns a reader of the events behind the snapshot: together they miss nothing and see nothing twice.
+// Errors as those of Log.NewReader.
+func (s Snapshot) NewReader(wake chan<- struct{}, terms ...Term) (*Reader, error) {
+	l := s.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.open(); err != nil {
+		return nil, err
+	}
+	if err := l.win.check(s.state.rev); err != nil {
+		return nil, err
+	}
+	r := &Reader{log: l, wake: wake, seq: s.state.seq, rev: s.state.rev}
+	r.join(terms)
+	return r, nil
+}
+
+// open tells why the log can't be read from: ErrNotReady, or the reason why it was closed. l.mu is held.
+func (l *Log) open() error {
+	if l.err == nil && !l.IsReady() {
+		return ErrNotReady
+	}
+	return l.err
+}
+
+// join registers the reader's terms. l.mu is held.
+func (r *Reader) join(terms []Term) {
+	if len(terms) == 0 || len(terms) > maxTerms {
+		terms = []Term{Everything()}
+	}
+	for _, t := range terms {
+		in := r.log.interestIn(t)
+		in.readers[r] = struct{}{}
+		r.terms = append(r.terms, in)
+	}
+}
+
+// Close ends the reader.
+func (r *Reader) Close() {
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	if r.ended {
+		return
+	}
+	r.ended = true
+	for _, in := range r.terms {
+		r.log.leave(in, r)
+	}
+}
+
+// Read appends the next events to dst[:0], at most cap(dst) of them, which must be more than none, and never waits. A
+// page with neither events nor More means that the reader has caught up. ErrCompacted when the window has left it
+// behind; the reason when the log is closed and everything was read.
+func (r *Reader) Read(dst []*Event) (Page, error) {
+	l := r.log
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	cur := l.cur.Load()
+	if !r.reach(l.win.first) {
+		return Page{Rev: r.rev}, fmt.Errorf("%w: event %d, the oldest is %d", ErrCompacted, r.seq+1, l.win.first)
+	}
+	p := Page{Events: dst[:0], Gap: r.gap()}
+	end, endRev := r.stretch(p.Gap, cur)
+	r.collect(&p, end)
+	if r.seq == end {
+		r.rev = max(r.rev, endRev)
+	}
+	p.Rev, p.More = r.rev, r.seq < cur.seq || r.rev < cur.rev
+	if l.err != nil && !p.More && len(p.Events) == 0 {
+		return p, l.err
+	}
+	return p, nil
+}
+
+// reach tells whether everything wanted behind the cursor is still in the window, which begins with the event number
+// first. A reader whose index shows that it missed nothing moves on to there.
+func (r *Reader) reach(first uint64) bool {
+	if r.seq+1 >= first {
+		return true
+	}
+	for _, in := range r.terms {
+		if in.term.kind == everything || r.seq < in.since || in.lost(r.seq, first) {
+			return false
+		}
+	}
+	r.seq = first - 1
+	return true
+}
+
+// gap returns the gap that the reader stands in, or at the beginning of.
+func (r *Reader) gap() Gap {
+	if f := r.log.win.forgotten; r.rev < f {
+		return Gap{From: r.rev, To: f}
+	}
+	g, _ := r.log.win.gapAt(r.rev)
+	return g
+}
+
+// stretch returns the number of the last event, and the position, up to which the reader may go in one step: to the end
+// of the gap g that it is in, or to where the next one begins.
+func (r *Reader) stretch(g Gap, cur *state) (uint64, uint64) {
+	w := &r.log.win
+	rev := cur.rev
+	if !g.Empty() {
+		rev = g.To
+	} else if next, ok := w.nextGap(r.rev); ok {
+		rev = next.From
+	}
+	if rev >= cur.rev {
+		return cur.seq, cur.rev
+	}
+	return max(r.seq, w.lastAt(rev)), rev
+}
+
+// collect appends wanted events up to number end to the page and moves the cursor.
+func (r *Reader) collect(p *Page, end uint64) {
+	for looked := 0; r.seq < end && looked < scanLimit; looked++ {
+		seq, indexed := r.next(end)
+		if seq > end {
+			r.seq = end
+			return
+		}
+		e := r.log.win.at(seq)
+		if (indexed || r.wants(e)) && e.Rev > r.skip {
+			if len(p.Events) == cap(p.Events) {
+				return
+			}
+			p.Events = append(p.Events, e)
+		}
+		r.seq = seq
+		if p.Gap.Empty() {
+			r.passed(e)
+		}
+	}
+}
+
+// passed moves the position over e, unless more events share it.
+func (r *Reader) passed(e *Event) {
+	w := &r.log.win
+	if r.seq == w.last() || w.at(r.seq+1).Rev != e.Rev {
+		r.rev = max(r.rev, e.Rev)
+	}
+}
+
+// next returns the number of the next event to look at, end+1 if there is none up to end, and whether an index says that
+// it is wanted.
+func (r *Reader) next(end uint64) (uint64, bool) {
+	best := end + 1
+	for _, in := range r.terms {
+		if in.term.kind == everything {
+			return r.seq + 1, true
+		}
+		if r.seq < in.since {
+			return r.seq + 1, false
+		}
+		if i := in.after(r.seq); i < len(in.seqs) {
+			best = min(best, in.seqs[i])
+		}
+	}
+	return best, true
+}
+
+// wants tells whether e concerns one of the terms.
+func (r *Reader) wants(e *Event) bool {
+	for _, in := range r.terms {
+		if in.term.matchesEvent(r.log.res, e) {
+			return true
+		}
+	}
+	return false
+}
