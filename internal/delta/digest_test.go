@@ -1,0 +1,84 @@
+package delta
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+func object(t testing.TB, key, uid string, rev uint64) *watchlog.Object {
+	t.Helper()
+	d := watchlog.NewDecoder(&watchlog.Resource{Name: "things"})
+	o, err := d.Decode(fmt.Appendf(nil, `{"metadata":{"name":%q,"uid":%q,"resourceVersion":"%d"}}`, key, uid, rev))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestDigestDoesNotDependOnTheWayThere(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	objects := make([]*watchlog.Object, 200)
+	for i := range objects {
+		objects[i] = object(t, fmt.Sprint("o", i), fmt.Sprint("u", i), uint64(i+1))
+	}
+	var straight, crooked Digest
+	for _, o := range objects[:100] {
+		straight.Add(o)
+	}
+	for _, i := range rng.Perm(200) {
+		crooked.Add(objects[i])
+	}
+	for _, o := range objects[100:] {
+		crooked.Remove(o)
+	}
+	if straight != crooked {
+		t.Fatalf("%+v, %+v", straight, crooked)
+	}
+	parsed, err := Parse(straight.Count, straight.Bytes())
+	if err != nil || parsed != straight {
+		t.Fatalf("parsed %+v: %v", parsed, err)
+	}
+	if _, err := Parse(1, []byte("short")); !errors.Is(err, ErrDigest) {
+		t.Errorf("short sum: %v", err)
+	}
+}
+
+func TestDigestTellsEveryPartApart(t *testing.T) {
+	seen := map[Digest]string{}
+	for _, o := range []*watchlog.Object{
+		object(t, "a", "u", 1), object(t, "b", "u", 1), object(t, "a", "v", 1), object(t, "a", "u", 2), object(t, "au", "", 1),
+	} {
+		var d Digest
+		d.Add(o)
+		if other, ok := seen[d]; ok {
+			t.Errorf("%s@%d has the digest of %s", o.Key(), o.Rev(), other)
+		}
+		seen[d] = o.Key()
+	}
+}
+
+func TestDigestFollowsEvents(t *testing.T) {
+	a1, a2, b := object(t, "a", "u", 1), object(t, "a", "u", 3), object(t, "b", "v", 2)
+	var followed, want Digest
+	followed.Apply([]*watchlog.Event{
+		{Type: watchlog.Added, Object: a1}, {Type: watchlog.Added, Object: b},
+		{Type: watchlog.Modified, Object: a2, Prev: a1}, {Type: watchlog.Deleted, Object: b, Prev: b},
+	})
+	want.Add(a2)
+	if followed != want {
+		t.Fatalf("%+v, want %+v", followed, want)
+	}
+}
+
+func BenchmarkDigestAdd(b *testing.B) {
+	o := object(b, "a-namespace/a-pod-with-a-name", "6a1f3c0e-0000-4000-8000-000000000000", 123456)
+	b.ReportAllocs()
+	var d Digest
+	for b.Loop() {
+		d.Add(o)
+	}
+}
