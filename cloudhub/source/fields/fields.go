@@ -7,8 +7,8 @@ import (
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
-// never is a path that no object has: kube-apiserver accepts the label but never fills it, so it only matches "".
-const never = "-"
+// never is the path of a label that kube-apiserver accepts but never fills, so that it only matches "".
+const never = ""
 
 // For returns the field labels of a built-in resource beside metadata.name and metadata.namespace, nil when it has none.
 // The caller must not change the result. Labels follow the AddFieldLabelConversionFunc calls of kubernetes v1.37 (what
