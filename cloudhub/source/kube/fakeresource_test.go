@@ -1,0 +1,167 @@
+package kube
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func (f *fakeAPI) serveResource(w http.ResponseWriter, req *http.Request, r *fakeResource, name string) {
+	f.mu.Lock()
+	status, object := r.status, r.objects[name]
+	f.mu.Unlock()
+	q := req.URL.Query()
+	switch {
+	case status != 0:
+		fail(w, status, map[int]string{403: "Forbidden", 404: "NotFound"}[status], "refused by the test")
+	case name != "" && object.json == "":
+		fail(w, http.StatusNotFound, "NotFound", name+" not found")
+	case name != "":
+		reply(w, r.whole(object.json))
+	case q.Get("watch") == "true":
+		f.watch(w, req, r)
+	default:
+		f.serveList(w, req, r)
+	}
+}
+
+func reply(w http.ResponseWriter, body string) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write([]byte(body + "\n"))
+}
+
+// serveList answers a LIST; a field selector matches nothing.
+func (f *fakeAPI) serveList(w http.ResponseWriter, req *http.Request, r *fakeResource) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var items []string
+	if !req.URL.Query().Has("fieldSelector") {
+		for _, k := range slices.Sorted(maps.Keys(r.objects)) {
+			items = append(items, r.objects[k].json)
+		}
+	}
+	list, rv := strings.Join(items, ","), r.spell(f.rev)
+	if r.custom {
+		reply(w, fmt.Sprintf(`{"apiVersion":%q,"items":[%s],"kind":%q,"metadata":{"continue":"","resourceVersion":%q}}`,
+			r.apiVersion(), list, r.kind+"List", rv))
+		return
+	}
+	reply(w, fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":%q},"items":[%s]}`,
+		r.kind+"List", r.apiVersion(), rv, list))
+}
+
+// watch answers a WATCH until its time is over, the client leaves or the test cuts it.
+func (f *fakeAPI) watch(w http.ResponseWriter, req *http.Request, r *fakeResource) {
+	q := req.URL.Query()
+	initial := q.Get("sendInitialEvents") == "true"
+	from, _ := strconv.ParseUint(q.Get("resourceVersion"), 10, 64)
+	f.mu.Lock()
+	f.watches++
+	fault, floor, rev := r.fault, r.floor, f.rev
+	f.mu.Unlock()
+	defer f.set(func() { f.watches-- })
+	switch {
+	case initial && r.noWatchList:
+		fail(w, http.StatusUnprocessableEntity, "Invalid", "sendInitialEvents is forbidden for watch")
+		return
+	case initial && from > rev:
+		fail(w, http.StatusGatewayTimeout, "Timeout", "Too large resource version")
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	s := &stream{w: w, r: r}
+	switch {
+	case initial:
+		from = f.sendInitial(s)
+		if r.cutInitial {
+			return
+		}
+	case from < floor:
+		s.send("ERROR", string(failure(http.StatusGone, "Expired", "too old resource version")))
+		return
+	}
+	_ = http.NewResponseController(w).Flush()
+	f.follow(req, s, from, fault)
+}
+
+// follow sends what happens behind from.
+func (f *fakeAPI) follow(req *http.Request, s *stream, from uint64, fault chan struct{}) {
+	seconds, _ := strconv.Atoi(req.URL.Query().Get("timeoutSeconds"))
+	end := time.NewTimer(time.Duration(max(seconds, 1)) * time.Second)
+	defer end.Stop()
+	mark := time.NewTicker(time.Minute)
+	defer mark.Stop()
+	for {
+		events, garbage, changed, rev := f.eventsAfter(s.r, from)
+		for _, e := range events {
+			s.send(e.kind, e.object)
+			from = e.rev
+		}
+		if garbage != "" {
+			s.send("MODIFIED", garbage)
+		}
+		select {
+		case <-changed:
+		case <-mark.C:
+			from = rev
+			s.bookmark(rev, false)
+		case <-end.C:
+			return
+		case <-req.Context().Done():
+			return
+		case <-fault:
+			_, _ = s.w.Write([]byte(`{"type":"MODIFIED","object":{"met`))
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+func (f *fakeAPI) eventsAfter(r *fakeResource, from uint64) ([]fakeEvent, string, chan struct{}, uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	garbage := r.garbage
+	r.garbage = ""
+	i, _ := slices.BinarySearchFunc(r.events, from+1, func(e fakeEvent, rev uint64) int { return cmp.Compare(e.rev, rev) })
+	return slices.Clone(r.events[i:]), garbage, f.changed, f.rev
+}
+
+// sendInitial sends what exists and returns the position that it is.
+func (f *fakeAPI) sendInitial(s *stream) uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, k := range slices.Sorted(maps.Keys(s.r.objects)) {
+		if s.r.cutInitial && i > 0 {
+			return 0
+		}
+		s.send("ADDED", s.r.whole(s.r.objects[k].json))
+	}
+	if !s.r.cutInitial {
+		s.bookmark(f.rev, true)
+	}
+	return f.rev
+}
+
+// stream writes the frames of a watch.
+type stream struct {
+	w http.ResponseWriter
+	r *fakeResource
+}
+
+func (s *stream) send(kind, object string) {
+	fmt.Fprintf(s.w, "{\"type\":%q,\"object\":%s}\n", kind, object)
+	_ = http.NewResponseController(s.w).Flush()
+}
+
+func (s *stream) bookmark(rev uint64, end bool) {
+	mark := ""
+	if end {
+		mark = `,"annotations":{"k8s.io/initial-events-end":"true"}`
+	}
+	s.send("BOOKMARK", fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":%q%s}}`,
+		s.r.kind, s.r.apiVersion(), s.r.spell(rev), mark))
+}

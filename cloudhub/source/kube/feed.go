@@ -1,0 +1,132 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/tombolo-sync/tombolo/cloudhub/source"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+// feed is one resource in use: a reflector and the log that it fills. It has one goroutine, which Kube owns.
+type feed struct {
+	kube   *Kube
+	gr     schema.GroupResource
+	log    *slog.Logger
+	cancel context.CancelCauseFunc // ends the goroutine; the cause is what the log is closed with
+
+	ready chan struct{} // closed when err or all of resource, client and entries are set
+	err   error         // why the resource could not be opened
+	// resource, client and entries are set before ready is closed and not changed afterwards.
+	resource *watchlog.Resource
+	client   rest.Interface
+	entries  *watchlog.Log
+
+	events    prometheus.Counter
+	condition condition
+
+	// Guarded by Kube.mu:
+	users  int
+	idle   *time.Timer // runs while there are no users; nil otherwise
+	failed time.Time   // when err was set; zero when there is none
+}
+
+// run opens the resource and follows it until ctx ends.
+func (f *feed) run(ctx context.Context) {
+	r, client, err := f.kube.describe(ctx, f.gr)
+	if err != nil {
+		f.refuse(ctx, err)
+		return
+	}
+	f.resource, f.client, f.entries = r, client, watchlog.New(r, f.kube.cfg.Window)
+	close(f.ready)
+	f.log.Info("following a resource", "version", r.Version, "custom", r.Custom)
+
+	again := &relist{}
+	lw := &listWatch{
+		client: client, resource: r, dec: f.entries.Decoder(),
+		listAccept: mediaJSON, watchAccept: mediaJSON, health: f, relist: again,
+	}
+	f.kube.runReflector(ctx, r, lw, &logStore{log: f.entries, relist: again, events: f})
+
+	cause := context.Cause(ctx)
+	if errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded) {
+		cause = source.ErrStopped // Run's context; whoever ends a single feed gives a reason
+	}
+	f.entries.Close(cause)
+	f.kube.metrics.forget(f.gr.String())
+	f.log.Info("stopped following a resource", "reason", cause)
+}
+
+// refuse ends a feed that could not be opened.
+func (f *feed) refuse(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		err = source.ErrStopped
+	}
+	f.err = err
+	f.condition.set(Refused, err)
+	f.kube.refused(f)
+	close(f.ready)
+}
+
+// isOpen tells whether the resource has been opened with success.
+func (f *feed) isOpen() bool {
+	select {
+	case <-f.ready:
+		return f.err == nil
+	default:
+		return false
+	}
+}
+
+// requestFailed hears that a list or watch could not be opened or broke.
+func (f *feed) requestFailed(err error) {
+	f.kube.metrics.failures.WithLabelValues(f.gr.String()).Inc()
+	if f.condition.set(Failing, err) {
+		f.log.Warn("resource can't be followed, trying again", "error", err, "rev", f.entries.Rev())
+	}
+	if apierrors.IsNotFound(err) {
+		f.kube.definitionsChanged()
+	}
+}
+
+// resumed hears that a watch goes on from the log's position.
+func (f *feed) resumed() { f.live() }
+
+// stored hears that an event of the watch was committed.
+func (f *feed) stored() { f.events.Inc() }
+
+// replaced hears that the whole state was read; delta events took the log there.
+func (f *feed) replaced(objects, delta int, first bool) {
+	f.kube.metrics.relists.WithLabelValues(f.gr.String()).Inc()
+	if !first {
+		f.log.Info("resource was read again", "objects", objects, "changes", delta, "rev", f.entries.Rev())
+	}
+	f.live()
+}
+
+// lost hears that an event could not be stored.
+func (f *feed) lost(err error) {
+	f.condition.set(Failing, err)
+	f.log.Error("what the cloud said does not fit the log, reading everything again", "error", err)
+}
+
+// rewound hears that the cloud is behind the log, which can only mean that it was restored from a backup.
+func (f *feed) rewound(err error) {
+	f.log.Error("the cloud's revision went back", "error", err)
+	f.kube.stop(f, err)
+}
+
+// live notes that the log follows the cloud.
+func (f *feed) live() {
+	if f.condition.set(Live, nil) {
+		f.log.Info("resource is live", "rev", f.entries.Rev(), "objects", f.entries.Snapshot().Len())
+	}
+}

@@ -1,0 +1,156 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+// listWatch lists and watches one resource for a reflector. It is immutable.
+type listWatch struct {
+	client      rest.Interface
+	resource    *watchlog.Resource
+	dec         *watchlog.Decoder
+	listAccept  string
+	watchAccept string
+	health      health
+	relist      *relist
+}
+
+// health hears how requests went.
+type health interface {
+	requestFailed(err error) // a list or watch could not be opened, or a watch ended with an error
+	resumed()                // a watch goes on from where the last one ended
+}
+
+// lister returns lw in the form that reflectors take. A reflector uses WatchList with anything that does not say that it
+// can't, and a cache.ListWatch does not.
+func (lw *listWatch) lister() *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list, err := lw.list(ctx, o)
+			if err != nil {
+				lw.health.requestFailed(err)
+				return nil, err
+			}
+			return list, nil
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			w, err := lw.watch(ctx, o)
+			if err != nil {
+				lw.health.requestFailed(err)
+				return nil, lw.inPlace(o, err)
+			}
+			if !isWatchList(o) {
+				lw.health.resumed()
+			}
+			return w, nil
+		},
+	}
+}
+
+func (lw *listWatch) request(o *metav1.ListOptions, accept string) *rest.Request {
+	return lw.client.Get().Resource(lw.resource.Name).
+		SpecificallyVersionedParams(o, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).
+		SetHeader("Accept", accept)
+}
+
+func (lw *listWatch) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	result := lw.request(&o, lw.listAccept).Do(ctx)
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	body, err := result.Raw()
+	if err != nil {
+		return nil, err
+	}
+	return parseList(body, lw.dec, lw.resource)
+}
+
+func (lw *listWatch) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	if !isWatchList(o) {
+		if err := lw.mayResume(ctx, o.ResourceVersion); err != nil {
+			return nil, err
+		}
+	}
+	o.Watch = true
+	reqCtx, cancel := context.WithCancel(ctx)
+	body, err := lw.request(&o, lw.watchAccept).Stream(reqCtx)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	lw.relist.onAsk(cancel)
+	f := newFrames(reqCtx, cancel, body, lw)
+	f.initial = isWatchList(o)
+	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), f, statusReporter{}), nil
+}
+
+func isWatchList(o metav1.ListOptions) bool {
+	return o.SendInitialEvents != nil && *o.SendInitialEvents
+}
+
+// mayResume tells whether a plain watch may start at rv. A watch from a revision that the cloud does not have is not
+// refused: it is silent until the cloud gets there, and skips all that happens meanwhile. So an etcd restored from a
+// backup would never be noticed.
+func (lw *listWatch) mayResume(ctx context.Context, rv string) error {
+	if lw.relist.wanted() {
+		return apierrors.NewResourceExpired("an event could not be stored: everything is read again")
+	}
+	want, err := parseRev(rv)
+	if err != nil {
+		return nil //nolint:nilerr // "" and "0" start with a list
+	}
+	p, err := newProbe(ctx, lw.client, lw.resource.Name, lw.resource.Namespaced)
+	if err != nil {
+		return err
+	}
+	if p.rev < want {
+		return apierrors.NewResourceExpired(fmt.Sprintf("the cloud is at revision %d, before %d", p.rev, want))
+	}
+	return nil
+}
+
+// inPlace returns the error that a reflector gets for err. It tries again in place after a 429 only; after anything
+// else it lists, which leaves a gap in the log. A watch that is merely refused for a while can do without: its position
+// stays good until the server says that it is not.
+func (lw *listWatch) inPlace(o metav1.ListOptions, err error) error {
+	if isWatchList(o) || isFinal(err) {
+		return err
+	}
+	return apierrors.NewTooManyRequests(err.Error(), 0)
+}
+
+// isFinal tells whether trying the same watch again can't help.
+func isFinal(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return errors.Is(err, context.Canceled) // otherwise the network's
+	}
+	switch status.Status().Code {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+		return false
+	default:
+		return status.Status().Code < http.StatusInternalServerError
+	}
+}
+
+// statusReporter turns an error that ended a watch into the event that the reflector gets.
+type statusReporter struct{}
+
+// AsObject returns a Status that makes the reflector list again.
+func (statusReporter) AsObject(err error) runtime.Object {
+	return apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding").AsObject(err)
+}

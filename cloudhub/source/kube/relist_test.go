@@ -1,0 +1,199 @@
+package kube
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tombolo-sync/tombolo/cloudhub/source"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+func TestServerWithoutWatchListIsListed(t *testing.T) {
+	api := newFakeAPI()
+	api.addCustom()
+	for _, name := range []string{"pods", "widgets"} {
+		r := api.resource(name)
+		r.noWatchList = true
+		r.put("ns", "a", "", `,"spec":{"n":1}`)
+		r.put("ns", "b", "", "")
+	}
+	bubble(t, api, func(h *harness) {
+		for _, gr := range []string{"pods", "widgets"} {
+			r, id := api.resource(gr), pods
+			if gr == "widgets" {
+				id = widgets
+			}
+			log := h.follow(id)
+			if log.Snapshot().Len() != 2 {
+				t.Errorf("%s: %d objects", gr, log.Snapshot().Len())
+			}
+			for _, key := range []string{"ns/a", "ns/b"} {
+				if got, want := string(log.Snapshot().Get(key).JSON()), r.get(key); got != want {
+					t.Errorf("%s %s:\n got %s\nwant %s", gr, key, got, want)
+				}
+			}
+			h.until(log, r.put("ns", "c", "", ""))
+		}
+	})
+}
+
+// A WatchList that ends before its bookmark makes client-go start over at once, for ever (kubernetes #140890).
+func TestWatchListThatEndsEarlyDoesNotSpin(t *testing.T) {
+	api := newFakeAPI()
+	r := api.resource("pods")
+	r.cutInitial = true
+	r.put("ns", "a", "", "")
+	r.put("ns", "b", "", "")
+	bubble(t, api, func(h *harness) {
+		log := h.follow(pods)
+		if n := log.Snapshot().Len(); n != 2 {
+			t.Errorf("%d objects", n)
+		}
+		time.Sleep(time.Hour)
+		if n := api.count("pods", "sendInitialEvents"); n > 3 {
+			t.Errorf("%d WatchLists", n)
+		}
+	})
+}
+
+func TestMalformedEventIsHealedByReadingAgain(t *testing.T) {
+	for name, garbage := range map[string]string{
+		"not an object":       `[]`,
+		"no name":             `{"metadata":{"resourceVersion":"200"}}`,
+		"no revision":         `{"metadata":{"name":"a"}}`,
+		"an earlier revision": `{"metadata":{"name":"a","namespace":"ns","resourceVersion":"5"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := newFakeAPI()
+			r := api.resource("pods")
+			r.put("ns", "a", "", "")
+			bubble(t, api, func(h *harness) {
+				log := h.follow(pods)
+				api.set(func() { r.garbage = garbage })
+				synctest.Wait()
+				h.until(log, r.put("ns", "a", "", `,"n":2`))
+				if got, want := string(log.Snapshot().Get("ns/a").JSON()), r.get("ns/a"); got != want {
+					t.Errorf(" got %s\nwant %s", got, want)
+				}
+				if n := api.count("pods", "sendInitialEvents"); n != 2 {
+					t.Errorf("%d reads of the whole resource, want a second one", n)
+				}
+			})
+		})
+	}
+}
+
+// A watch from a revision that the cloud does not know is silent, so only asking finds out that etcd was restored.
+func TestRestoredCloudClosesTheLog(t *testing.T) {
+	for name, resume := range map[string]func(*fakeAPI, *boundResource, func()){
+		"while the watch was broken": func(api *fakeAPI, r *boundResource, restore func()) {
+			api.set(func() { api.down = http.StatusServiceUnavailable })
+			r.cutWatches()
+			restore()
+			api.set(func() { api.down = 0 })
+		},
+		"under an open watch": func(_ *fakeAPI, _ *boundResource, restore func()) { restore() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := newFakeAPI()
+			r := api.resource("pods")
+			r.put("ns", "a", "", "")
+			bubble(t, api, func(h *harness) {
+				log := h.follow(pods)
+				h.until(log, r.put("ns", "b", "", ""))
+				resume(api, r, func() {
+					r.on(func() {
+						api.rev = 50
+						delete(r.objects, "ns/b")
+						r.objects["ns/a"] = fakeObject{40, r.encode("ns", "a", "", "", "40")}
+						r.events, r.floor = nil, 50
+					})
+				})
+				<-log.Done()
+				if err := log.Commit(watchlog.Batch{Rev: log.Rev()}); !errors.Is(err, source.ErrRewound) {
+					t.Errorf("log: %v, want ErrRewound", err)
+				}
+				again := h.follow(pods)
+				if again.Rev() != 50 || again.Snapshot().Len() != 1 {
+					t.Errorf("new log at %d with %d objects", again.Rev(), again.Snapshot().Len())
+				}
+			})
+		})
+	}
+}
+
+func TestDeletedCRDClosesTheLogUntilItComesBack(t *testing.T) {
+	api := newFakeAPI()
+	r := api.addCustom(".spec.color")
+	api.resource("widgets").put("ns", "a", "", `,"spec":{"color":"red"}`)
+	bubble(t, api, func(h *harness) {
+		log := h.follow(widgets)
+		if f := log.Resource().Fields; len(f) != 1 || f[0].Label != "spec.color" || log.Snapshot().Get("ns/a").Field(0) != "red" {
+			t.Errorf("fields %+v", f)
+		}
+		api.remove(r)
+		<-log.Done()
+		if err := log.Commit(watchlog.Batch{Rev: log.Rev()}); !errors.Is(err, source.ErrUnknownResource) {
+			t.Errorf("log: %v, want ErrUnknownResource", err)
+		}
+		if _, _, err := h.Open(h.t.Context(), widgets); !errors.Is(err, source.ErrUnknownResource) {
+			t.Errorf("Open: %v, want ErrUnknownResource", err)
+		}
+		api.addCustom()
+		time.Sleep(time.Minute)
+		again := h.follow(widgets)
+		h.until(again, api.resource("widgets").put("ns", "b", "", ""))
+	})
+}
+
+func TestRedefinedResourceClosesTheLog(t *testing.T) {
+	for name, redefine := range map[string]func(*fakeAPI, *fakeResource){
+		"selectable fields": func(api *fakeAPI, r *fakeResource) { api.declare(r, ".spec.size") },
+		"scope": func(api *fakeAPI, r *fakeResource) {
+			api.set(func() { r.namespaced = false })
+			api.declare(r)
+		},
+		"version": func(api *fakeAPI, r *fakeResource) {
+			api.set(func() { r.versionName = "v2" })
+			api.declare(r)
+			api.cut(r)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := newFakeAPI()
+			r := api.addCustom()
+			bubble(t, api, func(h *harness) {
+				log := h.follow(widgets)
+				redefine(api, r)
+				<-log.Done()
+				if err := log.Commit(watchlog.Batch{Rev: log.Rev()}); !errors.Is(err, source.ErrRedefined) {
+					t.Errorf("log: %v, want ErrRedefined", err)
+				}
+				again := h.follow(widgets).Resource()
+				if again.Version != r.versionName || again.Namespaced != r.namespaced {
+					t.Errorf("opened as %+v", again)
+				}
+			})
+		})
+	}
+}
+
+func TestMissingDiscoveryAloneDoesNotCloseALog(t *testing.T) {
+	api := newFakeAPI()
+	r := api.addCustom()
+	bubble(t, api, func(h *harness) {
+		log := h.follow(widgets)
+		api.set(func() { r.status = http.StatusServiceUnavailable }) // its discovery is empty, too
+		time.Sleep(time.Hour)
+		select {
+		case <-log.Done():
+			t.Fatal("the log was closed")
+		default:
+		}
+		api.set(func() { r.status = 0 })
+		h.until(log, api.resource("widgets").put("ns", "a", "", ""))
+	})
+}

@@ -1,0 +1,141 @@
+package kube
+
+import (
+	"fmt"
+
+	"github.com/tombolo-sync/tombolo/cloudhub/source"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+// logStore is a reflector's store that turns what the reflector reports into steps of a log. The reflector calls it from
+// one goroutine, in the order of the watch. It would take errors for something to log and go on, so a change that can't
+// be stored is no error but makes it list again.
+type logStore struct {
+	log    *watchlog.Log
+	relist *relist
+	events storeEvents
+}
+
+// storeEvents hears what a store did.
+type storeEvents interface {
+	stored()                                 // an event of the watch was committed
+	replaced(objects, delta int, first bool) // the whole state was read; delta events took the log there
+	lost(err error)                          // an event could not be stored; a relist follows
+	rewound(err error)                       // the cloud has gone back; the log can't follow
+}
+
+// Add stores an object that a watch has reported.
+func (s *logStore) Add(obj any) error { return s.put(obj) }
+
+// Update stores an object that a watch has reported.
+func (s *logStore) Update(obj any) error { return s.put(obj) }
+
+// Delete removes an object. A watch's DELETED carries the last state with the revision of the deletion as its
+// resourceVersion, and a reflector takes deletions from nowhere else: those it finds by listing come with Replace.
+func (s *logStore) Delete(obj any) error {
+	return s.commit(obj, func(o *watchlog.Object) watchlog.Op { return watchlog.Op{Key: o.Key(), Rev: o.Rev()} })
+}
+
+// Resync does nothing: a log has nothing to repeat.
+func (s *logStore) Resync() error { return nil }
+
+func (s *logStore) put(obj any) error {
+	return s.commit(obj, func(o *watchlog.Object) watchlog.Op {
+		return watchlog.Op{Key: o.Key(), Rev: o.Rev(), Object: o}
+	})
+}
+
+func (s *logStore) commit(obj any, op func(*watchlog.Object) watchlog.Op) error {
+	o, err := itemObject(obj)
+	if err == nil {
+		err = s.step(op(o))
+	}
+	s.mustFit(err)
+	return nil
+}
+
+// mustFit has everything read again after an error.
+func (s *logStore) mustFit(err error) {
+	if err != nil {
+		s.events.lost(err)
+		s.relist.ask()
+	}
+}
+
+// step commits one change.
+func (s *logStore) step(op watchlog.Op) error {
+	snap := s.log.Snapshot()
+	var b watchlog.Batch
+	switch {
+	case op.Rev > snap.Rev():
+		b = snap.Plan([]watchlog.Op{op}, op.Rev)
+	case op.Rev == snap.Rev():
+		// Events that expire with one etcd lease are deleted at one revision, and the watch tells them one by one.
+		b = snap.PlanCatchup([]watchlog.Op{op}, op.Rev)
+	default:
+		return fmt.Errorf("%w: event of %s at %d after %d", watchlog.ErrOrder, op.Key, op.Rev, snap.Rev())
+	}
+	if err := s.log.Commit(b); err != nil {
+		return fmt.Errorf("event of %s at %d: %w", op.Key, op.Rev, err)
+	}
+	s.events.stored()
+	return nil
+}
+
+// Bookmark moves the position.
+func (s *logStore) Bookmark(rv string) error {
+	rev, err := parseRev(rv)
+	if err == nil && rev != s.log.Rev() {
+		err = s.log.Commit(watchlog.Batch{Rev: rev})
+	}
+	if err != nil {
+		err = fmt.Errorf("bookmark %q: %w", rv, err)
+	}
+	s.mustFit(err)
+	return nil
+}
+
+// Replace stores the whole state at rv. The first one starts the log; after another one the log has a gap.
+func (s *logStore) Replace(list []any, rv string) error {
+	err := s.replaceAll(list, rv)
+	if err == nil {
+		s.relist.done()
+	}
+	s.mustFit(err)
+	return nil // after an error the reflector would forget to close the watch behind a WatchList
+}
+
+func (s *logStore) replaceAll(list []any, rv string) error {
+	rev, err := parseRev(rv)
+	if err != nil {
+		return fmt.Errorf("list: %w", err)
+	}
+	objects := make([]*watchlog.Object, len(list))
+	for i := range list {
+		if objects[i], err = itemObject(list[i]); err != nil {
+			return err
+		}
+	}
+	return s.replace(objects, rev)
+}
+
+func (s *logStore) replace(objects []*watchlog.Object, rev uint64) error {
+	snap := s.log.Snapshot()
+	if snap.Rev() == 0 {
+		if err := s.log.Load(watchlog.Content{Objects: objects, Rev: rev, Floor: rev}); err != nil {
+			return err
+		}
+		s.events.replaced(len(objects), len(objects), true)
+		return nil
+	}
+	if rev < snap.Rev() {
+		s.events.rewound(fmt.Errorf("%w: from %d to %d", source.ErrRewound, snap.Rev(), rev))
+		return nil
+	}
+	b := snap.PlanReplace(objects, rev)
+	if err := s.log.Commit(b); err != nil {
+		return fmt.Errorf("state at %d: %w", rev, err)
+	}
+	s.events.replaced(len(objects), len(b.Events), false)
+	return nil
+}
