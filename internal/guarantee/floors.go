@@ -1,0 +1,129 @@
+package guarantee
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+)
+
+// floors knows which positions of a resource each server had shown, to whomever, and when.
+type floors struct {
+	h       *History
+	byName  map[string][]showing
+	objects map[string]map[shownVersion]uint64 // by server: when a version was first shown
+}
+
+// showing is a new highest position of a server.
+type showing struct{ seq, rv uint64 }
+
+func newFloors(h *History, resource string, truth *timeline) *floors {
+	f := &floors{h: h, byName: map[string][]showing{}, objects: map[string]map[shownVersion]uint64{}}
+	for _, r := range h.readers {
+		if r.cfg.Resource == resource {
+			f.read(r, truth)
+		}
+	}
+	for name, shown := range f.byName {
+		slices.SortFunc(shown, func(a, b showing) int { return cmp.Compare(a.seq, b.seq) })
+		f.byName[name] = rising(shown)
+	}
+	return f
+}
+
+// rising keeps the showings that are higher than all before them.
+func rising(shown []showing) []showing {
+	kept := shown[:0]
+	for _, s := range shown {
+		if len(kept) == 0 || s.rv > kept[len(kept)-1].rv {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// read takes the positions a reader was shown. What can't be genuine is left out, so that one
+// invented revision doesn't condemn all that follow.
+func (f *floors) read(r *Reader, truth *timeline) {
+	initial := false
+	for i := range r.log {
+		o := &r.log[i]
+		switch o.kind {
+		case opened:
+			initial = o.initial
+		case bookmark:
+			initial = initial && !o.initial
+			f.position(r, o.seq, o.rv)
+		case listed:
+			if !o.exact {
+				f.position(r, o.seq, o.rv)
+			}
+			for _, item := range o.items {
+				f.object(r, item, o.seq)
+			}
+		case event, got:
+			f.object(r, o.obj, o.seq)
+			if !initial && truth.at(o.obj.Key, o.obj.RV) != nil {
+				f.position(r, o.seq, o.obj.RV)
+			}
+		}
+	}
+}
+
+func (f *floors) position(r *Reader, seq, rv uint64) {
+	if f.h.head == 0 || rv <= f.h.head {
+		f.byName[r.cfg.Server] = append(f.byName[r.cfg.Server], showing{seq, rv})
+	}
+}
+
+func (f *floors) object(r *Reader, o Object, seq uint64) {
+	shown := f.objects[r.cfg.Server]
+	if shown == nil {
+		shown = map[shownVersion]uint64{}
+		f.objects[r.cfg.Server] = shown
+	}
+	id := shownVersion{o.Key, o.RV}
+	if first, ok := shown[id]; !ok || seq < first {
+		shown[id] = seq
+	}
+}
+
+// before returns the highest position a server had shown before seq, and when it did.
+func (f *floors) before(server string, seq uint64) showing {
+	shown := f.byName[server]
+	i := sort.Search(len(shown), func(i int) bool { return shown[i].seq >= seq })
+	if i == 0 {
+		return showing{}
+	}
+	return shown[i-1]
+}
+
+// restartedBetween tells whether a server was restarted in that time.
+func (f *floors) restartedBetween(server string, from, to uint64) bool {
+	for _, m := range f.h.servers[server] {
+		if m.kind == restarted && from < m.seq && m.seq < to {
+			return true
+		}
+	}
+	return false
+}
+
+// lostByRestart tells whether a server had shown a version before a restart that came before seq.
+func (f *floors) lostByRestart(server, key string, rv, seq uint64) bool {
+	first, ok := f.objects[server][shownVersion{key, rv}]
+	return ok && f.restartedBetween(server, first, seq)
+}
+
+// offlineDuring tells whether a server knew all the time that it had lost the cloud.
+func (f *floors) offlineDuring(server string, from, to uint64) bool {
+	off := false
+	for _, m := range f.h.servers[server] {
+		if m.kind == restarted || m.seq > to {
+			continue
+		}
+		if m.seq > from {
+			return false
+		}
+		off = m.kind == offline
+	}
+	return off
+}
