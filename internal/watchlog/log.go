@@ -92,6 +92,17 @@ type Content struct {
 	Gaps    []Gap    // the gaps among them, ascending
 }
 
+// LastChange returns the position of the newest event, 0 when the window has none. It is at most Rev, which moves without
+// events too.
+func (l *Log) LastChange() uint64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if n := len(l.win.events); n > 0 {
+		return l.win.events[n-1].Rev
+	}
+	return 0
+}
+
 // Load sets the first state of a log. It fails with ErrOrder when the log has one already or the parts of c contradict
 // one another.
 func (l *Log) Load(c Content) error {

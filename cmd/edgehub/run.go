@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tombolo-sync/tombolo/cmd/internal/edge"
+	"github.com/tombolo-sync/tombolo/cmd/internal/flags"
+	"github.com/tombolo-sync/tombolo/edgehub"
+	"github.com/tombolo-sync/tombolo/edgehub/store"
+	"github.com/tombolo-sync/tombolo/internal/obs"
+	"github.com/tombolo-sync/tombolo/internal/run"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+// runOptions are the flags of edgehub run.
+type runOptions struct {
+	name, dataDir, serve, http string
+	hubs                       []string
+	window                     watchlog.Config
+	transport                  flags.Transport
+	log                        flags.Log
+}
+
+func runCommand() *cobra.Command {
+	o := &runOptions{}
+	c := &cobra.Command{
+		Use: "run", Short: "Sync with a hub and serve the Kubernetes API", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.name, "name", "", "this edge's name; with TLS, the common name of its certificate (required)")
+	f.StringSliceVar(&o.hubs, "hub", nil, "hubs to connect to, HOST:PORT[,HOST:PORT…], tried in turn (required)")
+	f.StringVar(&o.dataDir, "data-dir", "", "directory for everything that outlives the process (required)")
+	f.StringVar(&o.serve, "serve", "127.0.0.1:10550", "loopback address of the Kubernetes API")
+	f.StringVar(&o.http, "http-addr", "127.0.0.1:10551", "address of /metrics, /healthz and /readyz; empty for none")
+	f.Int64Var(&o.window.MaxBytes, "window-bytes", edgehub.DefaultWindow.MaxBytes, "how much history each resource keeps, in bytes")
+	f.IntVar(&o.window.MaxEvents, "window-events", edgehub.DefaultWindow.MaxEvents, "how much history each resource keeps, in events")
+	o.transport.Add(c)
+	o.log.Add(c)
+	mustRequire(c, "name", "hub", "data-dir")
+	return c
+}
+
+func (o *runOptions) run(ctx context.Context) error {
+	logger, err := o.log.Logger()
+	if err != nil {
+		return err
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	creds, err := o.transport.Client(o.hubs)
+	if err != nil {
+		return err
+	}
+	serve, err := run.Listen(ctx, "--serve", o.serve)
+	if err != nil {
+		return err
+	}
+	defer serve.Close() //nolint:errcheck // closed by the server already, unless we never came to it
+	ops, err := o.listenHTTP(ctx)
+	if err != nil {
+		return err
+	}
+	if o.transport.Insecure {
+		logger.Warn("INSECURE: no TLS and no authentication towards the hub, for development only")
+	}
+	reg := obs.NewRegistry()
+	agent, err := edgehub.New(edgehub.Config{
+		Name: o.name, Hubs: o.hubs, DataDir: o.dataDir, Credentials: creds, Window: o.window, Probe: probe,
+		Software: version, Logger: logger, Metrics: reg,
+	})
+	if err != nil {
+		return err
+	}
+	logger.Info("serving", "edge", o.name, "api", "http://"+serve.Addr().String(), "resources", len(agent.Logs()))
+	return edge.Run(ctx, edge.Config{Agent: agent, Serve: serve, HTTP: ops, Logger: logger, Metrics: reg})
+}
+
+func (o *runOptions) check() error {
+	if o.window.MaxBytes <= 0 || o.window.MaxEvents <= 0 {
+		return errors.New("--window-bytes and --window-events must be more than 0")
+	}
+	for _, h := range o.hubs {
+		if _, _, err := net.SplitHostPort(h); err != nil {
+			return fmt.Errorf("--hub %q: %w", h, err)
+		}
+	}
+	return flags.LoopbackOnly("serve", o.serve)
+}
+
+func (o *runOptions) listenHTTP(ctx context.Context) (net.Listener, error) {
+	if o.http == "" {
+		return nil, nil
+	}
+	return run.Listen(ctx, "--http-addr", o.http)
+}
+
+// exitCorrupt is the exit code of edgehub check for a file that is damaged.
+const exitCorrupt = 3
+
+// probe checks a suspect file in a process of its own, because damage can make bbolt panic where nothing can recover.
+func probe(path string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	out, err := exec.Command(self, "check", "--data-dir", filepath.Dir(path)).CombinedOutput() //nolint:gosec,noctx // ourselves, and it ends
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && (exit.ExitCode() == exitCorrupt || exit.ExitCode() == 2) { // 2: a Go panic
+		return fmt.Errorf("%w: %.500s", store.ErrCorrupt, out)
+	}
+	return err
+}
