@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/tombolo-sync/tombolo/internal/e2e/proc"
 )
 
 // AdminToken is the bearer token of a member of system:masters.
@@ -30,9 +32,9 @@ type Cluster struct {
 	Kubeconfig string // path; its user is the admin
 
 	peerURL   string
-	client    *http.Client // trusts CAFile; nil until kube-apiserver has written it
-	etcd      *process     // nil before start and after Stop
-	apiserver *process     // nil while stopped
+	client    *http.Client  // trusts CAFile; nil until kube-apiserver has written it
+	etcd      *proc.Process // nil before start and after Stop
+	apiserver *proc.Process // nil while stopped
 }
 
 // New starts a cluster in t.TempDir unless cfg.Dir is set, and stops it when
@@ -61,7 +63,7 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(3)
+	ports, err := proc.FreePorts(3)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +96,7 @@ func (c *Cluster) start(ctx context.Context) error {
 func (c *Cluster) Stop() error {
 	err := c.StopAPIServer()
 	if c.etcd != nil {
-		err = errors.Join(err, c.etcd.stop(c.StopTimeout))
+		err = errors.Join(err, c.etcd.Stop(c.StopTimeout))
 		c.etcd = nil
 	}
 	return err
@@ -111,15 +113,15 @@ func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 // StopAPIServer ends kube-apiserver in order and returns when it is gone, and
 // its port free.
 func (c *Cluster) StopAPIServer() error {
-	return c.endAPIServer(func(p *process) error { return p.stop(c.StopTimeout) })
+	return c.endAPIServer(func(p *proc.Process) error { return p.Stop(c.StopTimeout) })
 }
 
 // KillAPIServer ends kube-apiserver as a crash would.
 func (c *Cluster) KillAPIServer() error {
-	return c.endAPIServer((*process).kill)
+	return c.endAPIServer((*proc.Process).Kill)
 }
 
-func (c *Cluster) endAPIServer(end func(*process) error) error {
+func (c *Cluster) endAPIServer(end func(*proc.Process) error) error {
 	if c.apiserver == nil {
 		return nil
 	}
@@ -134,14 +136,14 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	if c.apiserver != nil {
 		return errors.New("cluster: kube-apiserver is already running")
 	}
-	p, err := startProcess(c.binary("kube-apiserver"), c.path("kube-apiserver.log"), c.apiserverArgs()...)
+	p, err := proc.Start(c.binary("kube-apiserver"), c.path("kube-apiserver.log"), c.apiserverArgs()...)
 	if err != nil {
 		return err
 	}
 	c.apiserver = p
 	ctx, cancel := context.WithTimeout(ctx, c.ReadyTimeout)
 	defer cancel()
-	return p.await(ctx, c.apiserverReady)
+	return p.Await(ctx, c.apiserverReady)
 }
 
 func (c *Cluster) apiserverArgs() []string {
@@ -190,14 +192,14 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 		// Nothing here has to survive a power cut.
 		"--unsafe-no-fsync",
 	}, c.EtcdArgs...)
-	p, err := startProcess(c.binary("etcd"), c.path("etcd.log"), args...)
+	p, err := proc.Start(c.binary("etcd"), c.path("etcd.log"), args...)
 	if err != nil {
 		return err
 	}
 	c.etcd = p
 	ctx, cancel := context.WithTimeout(ctx, c.ReadyTimeout)
 	defer cancel()
-	return p.await(ctx, func(ctx context.Context) error {
+	return p.Await(ctx, func(ctx context.Context) error {
 		return c.do(ctx, newClient(nil), http.MethodGet, c.EtcdURL+"/readyz", nil)
 	})
 }

@@ -1,4 +1,4 @@
-package cluster
+package proc
 
 import (
 	"errors"
@@ -7,10 +7,10 @@ import (
 	"net"
 )
 
-// freePort returns a loopback port that nothing listens on. It stays below the
+// FreePort returns a loopback port that nothing listens on. It stays below the
 // range that systems hand to outgoing connections, so that it is still free
 // after a server that held it was down for a while.
-func freePort() (int, error) {
+func FreePort() (int, error) {
 	const low, high, tries = 20000, 32000, 100
 	for range tries {
 		port := low + rand.IntN(high-low)
@@ -19,19 +19,19 @@ func freePort() (int, error) {
 			continue
 		}
 		if err := l.Close(); err != nil {
-			return 0, fmt.Errorf("cluster: %w", err)
+			return 0, fmt.Errorf("proc: %w", err)
 		}
 		return port, nil
 	}
-	return 0, errors.New("cluster: found no free loopback port")
+	return 0, errors.New("proc: found no free loopback port")
 }
 
-// freePorts returns n different free ports.
-func freePorts(n int) ([]int, error) {
+// FreePorts returns n different free ports.
+func FreePorts(n int) ([]int, error) {
 	ports := make([]int, 0, n)
 	seen := make(map[int]bool, n)
 	for len(ports) < n {
-		port, err := freePort()
+		port, err := FreePort()
 		if err != nil {
 			return nil, err
 		}

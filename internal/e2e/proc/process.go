@@ -1,4 +1,4 @@
-package cluster
+package proc
 
 import (
 	"bytes"
@@ -13,25 +13,27 @@ import (
 	"time"
 )
 
-// process is one running server. A goroutine of its own starts it and waits
-// for it; whoever needs to know that it has ended waits for exited.
-type process struct {
-	name    string
+// Process is one running server. A goroutine of its own starts it and waits
+// for it; whoever needs to know that it has ended waits for Exited. Its
+// methods may be called at the same time.
+type Process struct {
+	Name string // base name of the binary
+
 	logPath string
 	cmd     *exec.Cmd
 	exited  chan struct{} // closed after Wait; only then is cmd.ProcessState set
 }
 
-// startProcess runs binary with args, its output appended to logPath.
-func startProcess(binary, logPath string, args ...string) (*process, error) {
+// Start runs binary with args, its output appended to logPath.
+func Start(binary, logPath string, args ...string) (*Process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("cluster: %w", err)
+		return nil, fmt.Errorf("proc: %w", err)
 	}
 	cmd := exec.Command(binary, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = dieWithParent()
-	p := &process{name: filepath.Base(binary), logPath: logPath, cmd: cmd, exited: make(chan struct{})}
+	p := &Process{Name: filepath.Base(binary), logPath: logPath, cmd: cmd, exited: make(chan struct{})}
 
 	started := make(chan error, 1)
 	go func() {
@@ -48,14 +50,14 @@ func startProcess(binary, logPath string, args ...string) (*process, error) {
 		}
 	}()
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("cluster: start %s: %w", p.name, err)
+		return nil, fmt.Errorf("proc: start %s: %w", p.Name, err)
 	}
 	return p, nil
 }
 
-// stop asks the process to end, kills it when grace is over, and returns once
+// Stop asks the process to end, kills it when grace is over, and returns once
 // it is gone. How it exited is not an error: it was told to.
-func (p *process) stop(grace time.Duration) error {
+func (p *Process) Stop(grace time.Duration) error {
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
 	}
@@ -64,14 +66,14 @@ func (p *process) stop(grace time.Duration) error {
 		return nil
 	case <-time.After(grace):
 	}
-	if err := p.kill(); err != nil {
+	if err := p.Kill(); err != nil {
 		return err
 	}
-	return fmt.Errorf("cluster: %s did not end within %s of SIGTERM and was killed", p.name, grace)
+	return fmt.Errorf("proc: %s did not end within %s of SIGTERM and was killed", p.Name, grace)
 }
 
-// kill ends the process at once and returns when it is gone.
-func (p *process) kill() error {
+// Kill ends the process at once, with SIGKILL, and returns when it is gone.
+func (p *Process) Kill() error {
 	if err := p.signal(syscall.SIGKILL); err != nil {
 		return err
 	}
@@ -79,17 +81,31 @@ func (p *process) kill() error {
 	return nil
 }
 
-func (p *process) signal(s os.Signal) error {
+// Exited is closed when the process is gone.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// ExitCode is that of a process that has exited by itself; -1 for one that
+// runs or was ended by a signal.
+func (p *Process) ExitCode() int {
+	select {
+	case <-p.exited:
+		return p.cmd.ProcessState.ExitCode()
+	default:
+		return -1
+	}
+}
+
+func (p *Process) signal(s os.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("cluster: %s to %s: %w", s, p.name, err)
+		return fmt.Errorf("proc: %s to %s: %w", s, p.Name, err)
 	}
 	return nil
 }
 
-// await polls ready until it returns nil. It gives up when ctx ends or the
+// Await polls ready until it returns nil. It gives up when ctx ends or the
 // process does, and then says what the process logged last.
-func (p *process) await(ctx context.Context, ready func(context.Context) error) error {
-	tick := time.NewTicker(50 * time.Millisecond)
+func (p *Process) Await(ctx context.Context, ready func(context.Context) error) error {
+	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		err := ready(ctx)
@@ -98,16 +114,16 @@ func (p *process) await(ctx context.Context, ready func(context.Context) error) 
 		}
 		select {
 		case <-p.exited:
-			return fmt.Errorf("cluster: %s ended while starting (%s); its log ends in:\n%s", p.name, p.cmd.ProcessState, p.logTail())
+			return fmt.Errorf("proc: %s ended while starting (%s); its log ends in:\n%s", p.Name, p.cmd.ProcessState, p.LogTail())
 		case <-ctx.Done():
-			return fmt.Errorf("cluster: %s is not ready (%w): %w; its log ends in:\n%s", p.name, ctx.Err(), err, p.logTail())
+			return fmt.Errorf("proc: %s is not ready (%w): %w; its log ends in:\n%s", p.Name, ctx.Err(), err, p.LogTail())
 		case <-tick.C:
 		}
 	}
 }
 
-// logTail is the end of the process's log, for error messages.
-func (p *process) logTail() []byte {
+// LogTail is the end of the process's log, at most 4 KiB, for error messages.
+func (p *Process) LogTail() []byte {
 	const most = 4 << 10
 	b, err := os.ReadFile(p.logPath)
 	if err != nil {
