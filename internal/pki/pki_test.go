@@ -1,0 +1,113 @@
+package pki_test
+
+import (
+	"crypto/tls"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tombolo-sync/tombolo/internal/pki"
+	"github.com/tombolo-sync/tombolo/internal/pki/pkitest"
+)
+
+// names connects a client to a server and returns the common name that each sees of the other.
+func names(t *testing.T, server, client *tls.Config) (seenByServer, seenByClient string, err error) {
+	t.Helper()
+	client.ServerName = "localhost"
+	a, b := net.Pipe()
+	deadline := time.Now().Add(10 * time.Second)
+	_ = a.SetDeadline(deadline)
+	_ = b.SetDeadline(deadline)
+	srv, cli := tls.Server(a, server), tls.Client(b, client)
+	done := make(chan error, 1)
+	go func() {
+		err := srv.Handshake()
+		_ = a.SetDeadline(time.Now().Add(100 * time.Millisecond)) // for the alert, if any
+		done <- err
+		if err != nil {
+			_ = a.Close()
+		}
+	}()
+	clientErr := cli.Handshake()
+	if err := <-done; err != nil {
+		return "", "", err
+	}
+	if clientErr != nil {
+		return "", "", clientErr
+	}
+	return srv.ConnectionState().PeerCertificates[0].Subject.CommonName,
+		cli.ConnectionState().PeerCertificates[0].Subject.CommonName, nil
+}
+
+func TestMutualTLSAndReplacementWithoutRestart(t *testing.T) {
+	ca := pkitest.NewCA(t)
+	hub, edge := ca.Issue(t, "hub"), ca.Issue(t, "edge-1")
+	server, err := hub.Server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := edge.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, c, err := names(t, server, client); err != nil || s != "edge-1" || c != "hub" {
+		t.Fatalf("server sees %q, client sees %q: %v", s, c, err)
+	}
+	next := ca.Issue(t, "edge-2")
+	for from, to := range map[string]string{next.Key: edge.Key, next.Cert: edge.Cert} {
+		data, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(edge.Cert, time.Time{}, time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if s, _, err := names(t, server, client); err != nil || s != "edge-2" {
+		t.Fatalf("after the replacement the server sees %q: %v", s, err)
+	}
+	if err := os.WriteFile(edge.Cert, []byte("half a file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, _, err := names(t, server, client); err != nil || s != "edge-2" {
+		t.Fatalf("with a broken file the server sees %q: %v", s, err)
+	}
+}
+
+func TestForeignCAIsRefused(t *testing.T) {
+	server, err := pkitest.NewCA(t).Issue(t, "hub").Server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := pkitest.NewCA(t).Issue(t, "edge-1").Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := names(t, server, client); err == nil {
+		t.Fatal("connected")
+	}
+}
+
+func TestBadFiles(t *testing.T) {
+	good := pkitest.NewCA(t).Issue(t, "x")
+	junk := t.TempDir() + "/junk.pem"
+	if err := os.WriteFile(junk, []byte("junk"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, f := range map[string]pki.Files{
+		"must be given together": {Cert: good.Cert},
+		"no such file":           {Cert: "missing.pem", Key: good.Key, CA: good.CA},
+		"certificate:":           {Cert: junk, Key: good.Key, CA: good.CA},
+		"no certificate in":      {Cert: good.Cert, Key: good.Key, CA: junk},
+		"CA:":                    {Cert: good.Cert, Key: good.Key, CA: "missing.pem"},
+	} {
+		if _, err := f.Server(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}
