@@ -1,0 +1,134 @@
+package litesrv
+
+import (
+	"compress/gzip"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// gzipThreshold is the size above which a body is compressed when the client takes gzip (apiserver
+	// pkg/endpoints/handlers/responsewriters/writers.go).
+	gzipThreshold = 128 << 10
+	// bodyPatience bounds the time in which a client must take one chunk of a list. A client that reads slower costs
+	// only itself: a goroutine, a buffer and the snapshot that it is being sent.
+	bodyPatience = 2 * time.Minute
+)
+
+var gzips = sync.Pool{New: func() any {
+	z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // the level is a constant that exists
+	}
+	return z
+}}
+
+// body writes the body of one answer in chunks, indented or compressed if that was asked for. Callers append to buf and
+// call spill now and then, and finish at the end. It is used by one goroutine.
+type body struct {
+	w      http.ResponseWriter
+	rc     *http.ResponseController
+	status int
+	gzip   bool // the client takes gzip
+
+	buf     []byte
+	pooled  *[]byte
+	pretty  *indenter
+	indent  *[]byte // pooled; nil unless pretty
+	zip     *gzip.Writer
+	begun   bool
+	failure error // the first error of a write; nothing is written behind it
+}
+
+// newBody starts an answer to r in the representation p.
+func newBody(w http.ResponseWriter, r *http.Request, status int, p representation) *body {
+	b := &body{w: w, rc: http.NewResponseController(w), status: status, gzip: takesGzip(r), pooled: getBuffer()}
+	b.buf = *b.pooled
+	if p.pretty {
+		b.pretty, b.indent = &indenter{}, getBuffer()
+	}
+	w.Header().Set("Content-Type", p.mediaType())
+	return b
+}
+
+// spill writes out what was appended once it is a chunk. It tells whether there is any use in going on.
+func (b *body) spill() bool {
+	if len(b.buf) >= chunkSize {
+		b.write()
+	}
+	return b.failure == nil
+}
+
+// finish writes the rest and gives the buffers back.
+func (b *body) finish() {
+	b.write()
+	if b.zip != nil {
+		b.keep(b.zip.Close())
+		b.zip.Reset(nil)
+		gzips.Put(b.zip)
+	}
+	*b.pooled = b.buf
+	putBuffer(b.pooled)
+	if b.indent != nil {
+		putBuffer(b.indent)
+	}
+}
+
+func (b *body) write() {
+	out := b.buf
+	if b.pretty != nil {
+		*b.indent = b.pretty.append((*b.indent)[:0], b.buf)
+		out = *b.indent
+	}
+	b.buf = b.buf[:0]
+	if b.failure != nil {
+		return
+	}
+	if !b.begun {
+		b.begin(len(out))
+	}
+	if len(out) >= chunkSize {
+		// Small answers are buffered by net/http and need no deadline of their own. One that can't be set is none.
+		_ = b.rc.SetWriteDeadline(time.Now().Add(bodyPatience))
+	}
+	var err error
+	if b.zip != nil {
+		_, err = b.zip.Write(out)
+	} else {
+		_, err = b.w.Write(out)
+	}
+	b.keep(err)
+}
+
+// begin sends the header. first is the size of the first chunk, which is all of a small body.
+func (b *body) begin(first int) {
+	b.begun = true
+	if b.gzip && first > gzipThreshold {
+		b.w.Header().Set("Content-Encoding", "gzip")
+		b.w.Header().Add("Vary", "Accept-Encoding")
+		b.zip = gzips.Get().(*gzip.Writer)
+		b.zip.Reset(b.w)
+	}
+	b.w.WriteHeader(b.status)
+}
+
+func (b *body) keep(err error) {
+	if b.failure == nil {
+		b.failure = err
+	}
+}
+
+// takesGzip tells whether the client takes a compressed answer. Only a gzip without parameters counts (apiserver
+// pkg/endpoints/handlers/responsewriters/compression.go).
+func takesGzip(r *http.Request) bool {
+	for rest := r.Header.Get("Accept-Encoding"); rest != ""; {
+		var token string
+		token, rest, _ = strings.Cut(rest, ",")
+		if strings.TrimSpace(token) == "gzip" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,52 @@
+package litesrv
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tombolo-sync/tombolo/internal/apidoc"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+// ErrUnknownResource is what a Backend returns for a resource that it does not hold.
+var ErrUnknownResource = apidoc.ErrUnknownResource
+
+// Backend is what a Server answers from. It is called by any number of goroutines.
+type Backend interface {
+	// Log returns the log of a resource, which may not be ready yet. It is called once for each request and must be
+	// quick. An error that wraps ErrUnknownResource means that the resource is not held here; one that is an
+	// apierrors.APIStatus is shown to the client as it is; any other becomes a 503.
+	Log(gvr schema.GroupVersionResource) (*watchlog.Log, error)
+	// Documents returns the cloud's API documents. They also decide which resources exist.
+	Documents() *apidoc.Set
+	// Contact tells how fresh answers can be: live when the store follows the cloud (or is it), else when it last did;
+	// zero when it never has.
+	Contact() (live bool, last time.Time)
+}
+
+// Config is what a Server needs. Only Backend is required.
+type Config struct {
+	Backend Backend
+	// Fallback answers what the store can't: writes, subresources, resources that are not held, and, while the backend
+	// is live, exact reads of positions that have left the window. nil answers these with 503.
+	Fallback http.Handler
+	// Synced is the "sync" check of /readyz: nil once every resource has finished its first sync. nil means it has.
+	Synced func() error
+	// Logger gets one debug record for each request. nil discards.
+	Logger *slog.Logger
+	// Metrics gets the server's metrics. nil registers none.
+	Metrics prometheus.Registerer
+}
+
+// Validate tells what is missing.
+func (c *Config) Validate() error {
+	if c.Backend == nil {
+		return errors.New("litesrv: a Backend is required")
+	}
+	return nil
+}

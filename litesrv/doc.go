@@ -1,0 +1,36 @@
+// Package litesrv answers GET, LIST and WATCH of Kubernetes resources from the logs of a Backend, byte for byte as
+// kube-apiserver 1.37 would, so that unmodified kubectl, client-go informers and controllers can use it in its place.
+//
+//	request ─▶ target ─▶ representation ─▶ list options ─▶ selection ┐
+//	           (which)   (in what form)    (how fresh)     (which of them)
+//	                                                                 ▼
+//	                     Backend.Log ─▶ Snapshot ─▶ spliced bytes ─▶ body      GET, LIST
+//	                                 └▶ Reader   ─▶ frames        ─▶ stream    WATCH
+//
+// # What is kept exactly
+//
+// Which state a read is answered from, for every combination of resourceVersion, resourceVersionMatch, limit, continue
+// and sendInitialEvents; the bytes of objects, lists, watch frames, bookmarks and error Statuses; continue tokens, which
+// may be carried to the cloud and back; the order in which a request is checked, so that of two faults the same one is
+// reported.
+//
+// # What differs from kube-apiserver
+//
+//   - A read without a resourceVersion is answered from the store. When the store doesn't follow the cloud, that answer,
+//     and any other that may be behind, carries a Warning header with the time of the last contact and the revision.
+//   - A resource whose first sync is under way is waited for as long as for a future revision, then answered with 429.
+//   - Only JSON is produced. Tables and other encodings are not acceptable: clients that list JSON as an alternative,
+//     as all common ones do, get that.
+//   - Events are waited for like other resources. kube-apiserver refuses a future revision of them at once, because it
+//     reads them from etcd, which is never behind.
+//   - Bookmarks are also sent on watches of events, and at once after changes that a client can't resume between.
+//   - Watches are not ended because they are slow: only when nothing could be written for 10 minutes, or when the events
+//     that they have yet to see have left the window; then the stream says 410.
+//   - Watches over WebSocket are not served.
+//
+// # Cost
+//
+// Objects are never decoded or encoded here. A list by key, namespace, label or indexed field touches only the objects
+// of the narrowest of these. The last page of a list costs what the first does. A watch holds a cursor and no queue,
+// and while nothing happens no buffer either.
+package litesrv

@@ -1,0 +1,92 @@
+package litesrv
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+// freshWait is how long a read waits for a revision that the store has not reached (apiserver pkg/storage/cacher,
+// blockTimeout).
+const freshWait = 3 * time.Second
+
+// errBeyond marks a read of a position that has left the window: the cloud may still have it.
+type errBeyond struct{ *apierrors.StatusError }
+
+// Unwrap gives the answer for a client that can't be helped otherwise.
+func (e errBeyond) Unwrap() error { return e.StatusError }
+
+// direct tells whether kube-apiserver reads the resource from etcd instead of a cache. Such lists honour limit at
+// resourceVersion 0, and refuse a future revision without a time to come back.
+func direct(r *watchlog.Resource) bool {
+	return r.Name == "events" && (r.Group == "" || r.Group == "events.k8s.io")
+}
+
+// ready waits for the first sync of a resource that may have been asked for just now.
+func (s *Server) ready(ctx context.Context, l *watchlog.Log) error {
+	if l.IsReady() {
+		return nil
+	}
+	timeout := time.NewTimer(s.freshWait)
+	defer timeout.Stop()
+	select {
+	case <-l.Ready():
+		return nil
+	case <-l.Done():
+		return initializing()
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timeout.C:
+		return initializing()
+	}
+}
+
+// reach waits until the log is at rev. retrySeconds is what a client is told that waits in vain; 0 tells it nothing.
+func (s *Server) reach(ctx context.Context, l *watchlog.Log, rev uint64, retrySeconds int32) error {
+	if l.Rev() >= rev {
+		return nil
+	}
+	short, cancel := context.WithTimeout(ctx, s.freshWait)
+	defer cancel()
+	err := l.WaitRev(short, rev)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		return tooLarge(rev, l.Rev(), retrySeconds)
+	default:
+		return initializing() // the log was closed; another may take its place
+	}
+}
+
+// consistent returns a state that is no older than the request. What the store has is taken for that; when it doesn't
+// follow the cloud the answer says so.
+func (s *Server) consistent(_ context.Context, l *watchlog.Log) (watchlog.Snapshot, error) {
+	return l.Snapshot(), nil
+}
+
+// exactly returns the state at rev, which may be ahead of the log by a moment.
+func (s *Server) exactly(ctx context.Context, l *watchlog.Log, rev uint64, retrySeconds int32) (watchlog.Snapshot, error) {
+	if err := s.reach(ctx, l, rev, retrySeconds); err != nil {
+		return watchlog.Snapshot{}, err
+	}
+	snap, err := l.SnapshotAt(rev)
+	if errors.Is(err, watchlog.ErrCompacted) {
+		return snap, errBeyond{apierrors.NewResourceExpired(expiredList)}
+	}
+	return snap, err
+}
+
+// atLeast returns the newest state once that is at rev or later.
+func (s *Server) atLeast(ctx context.Context, l *watchlog.Log, rev uint64, retrySeconds int32) (watchlog.Snapshot, error) {
+	if err := s.reach(ctx, l, rev, retrySeconds); err != nil {
+		return watchlog.Snapshot{}, err
+	}
+	return l.Snapshot(), nil
+}

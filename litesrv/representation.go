@@ -1,0 +1,179 @@
+package litesrv
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/munnerz/goautoneg"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// encoding is how an answer is written down.
+type encoding uint8
+
+const (
+	encodeJSON encoding = iota
+)
+
+// encodings are what can be produced, in the order in which an Accept that leaves the choice gets them.
+var encodings = []struct {
+	encoding
+	mediaType string
+	stream    bool // can a watch be sent in it
+}{
+	{encodeJSON, "application/json", true},
+}
+
+// routed are the media types that kube-apiserver has routes for. An Accept for built-in resources that names none of
+// them is refused before anything else is looked at, and in another form.
+var routed = []string{"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"}
+
+// representation is the form in which a client wants an answer. Shapes other than the object itself (Table,
+// PartialObjectMetadata) are chosen here too once they are produced.
+type representation struct {
+	encoding encoding
+	pretty   bool
+}
+
+// mediaType returns the Content-Type of the representation.
+func (p representation) mediaType() string { return encodings[p.encoding].mediaType }
+
+// negotiate chooses the representation of the answer to r, as apiserver pkg/endpoints/handlers/negotiation does: the
+// clauses of Accept in the order of their weights, skipping those with a parameter that can't be served.
+func negotiate(r *http.Request) (representation, error) {
+	p, ok := choose(r.Header.Get("Accept"), true)
+	if !ok {
+		return p, notAcceptable(false)
+	}
+	p.pretty = p.pretty || wantsPretty(r)
+	return p, nil
+}
+
+// negotiateError does the same for an error Status, which has no other shape. ok is false when none is acceptable.
+func negotiateError(r *http.Request) (representation, bool) {
+	p, ok := choose(r.Header.Get("Accept"), false)
+	p.pretty = p.pretty || wantsPretty(r)
+	return p, ok
+}
+
+// choose returns the first acceptable representation. object is set when it is for an object or list.
+func choose(accept string, object bool) (representation, bool) {
+	if accept == "" {
+		return representation{}, true
+	}
+	for _, clause := range goautoneg.ParseAccept(accept) {
+		for _, e := range encodings {
+			if !covers(clause, e.mediaType) {
+				continue
+			}
+			if pretty, ok := readParams(clause.Params, e.stream, object); ok {
+				return representation{encoding: e.encoding, pretty: pretty}, true
+			}
+		}
+	}
+	return representation{}, false
+}
+
+// covers tells whether a clause of Accept includes a media type.
+func covers(c goautoneg.Accept, mediaType string) bool {
+	major, minor, _ := strings.Cut(mediaType, "/")
+	switch {
+	case c.Type == major:
+		return c.SubType == minor || c.SubType == "*"
+	default:
+		return c.Type == "*" && c.SubType == "*"
+	}
+}
+
+// readParams reads the parameters of a clause; ok is false when one asks for what can't be served. Unknown ones are
+// ignored.
+func readParams(params map[string]string, stream, object bool) (pretty, ok bool) {
+	for k, v := range params {
+		switch k {
+		case "as", "g", "v":
+			return false, false
+		case "stream":
+			if v != "" && (v != "watch" || !stream) {
+				return false, false
+			}
+		case "sv":
+			if v != "" && (v != "v1" || !object) {
+				return false, false
+			}
+		case "pretty":
+			pretty = v == "1"
+		}
+	}
+	return pretty, true
+}
+
+// wantsPretty tells whether the query or the kind of client asks for indented JSON.
+func wantsPretty(r *http.Request) bool {
+	if strings.Contains(r.URL.RawQuery, "pretty") {
+		if v := r.URL.Query().Get("pretty"); v != "" {
+			pretty, _ := strconv.ParseBool(v)
+			return pretty
+		}
+	}
+	agent := r.UserAgent()
+	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent, "Mozilla/5.0")
+}
+
+// hasRoute tells whether an Accept names a media type that kube-apiserver has a route for (go-restful, route.go). It
+// does not know weights, and no wildcard but */*.
+func hasRoute(accept string) bool {
+	if accept == "" {
+		return true
+	}
+	for rest := accept; ; {
+		mime, more, found := strings.Cut(rest, ",")
+		mime, _, _ = strings.Cut(mime, ";")
+		mime = strings.Trim(mime, " ")
+		if mime == "*/*" {
+			return true
+		}
+		for _, m := range routed {
+			if mime == m {
+				return true
+			}
+		}
+		if !found || more == "" {
+			return false
+		}
+		rest = more
+	}
+}
+
+// noRoute is the answer to an Accept without a route; list tells whether the path is a collection's.
+func noRoute(list bool) *apierrors.StatusError {
+	types := mediaTypes("")
+	if list {
+		types = append(types, streamTypes()...)
+	}
+	return fault(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"406: Not Acceptable\n\nAvailable representations: "+strings.Join(types, ", "), &metav1.StatusDetails{})
+}
+
+// notAcceptable is the answer when there is a route but nothing that the client takes.
+func notAcceptable(watch bool) *apierrors.StatusError {
+	types := mediaTypes("")
+	if watch {
+		types = streamTypes()
+	}
+	return fault(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"only the following media types are accepted: "+strings.Join(types, ", "), nil)
+}
+
+func mediaTypes(suffix string) []string {
+	var types []string
+	for _, e := range encodings {
+		if suffix == "" || e.stream {
+			types = append(types, e.mediaType+suffix)
+		}
+	}
+	return types
+}
+
+func streamTypes() []string { return mediaTypes(";stream=watch") }

@@ -1,0 +1,169 @@
+package litesrv
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+// eventsAtOnce is how many events are read in one step.
+const eventsAtOnce = 64
+
+// stream is a watch that is being served. The goroutine of the request owns all of it: it waits for the log, reads a
+// page, makes the frames and writes them. There is no queue, so a slow client holds up nobody.
+type stream struct {
+	out    outlet
+	log    *watchlog.Log
+	res    *watchlog.Resource
+	sel    *selection
+	reader *watchlog.Reader // nil until begun
+	wake   chan struct{}
+	events [eventsAtOnce]*watchlog.Event
+
+	bookmarks bool // the client takes them
+	deadline  time.Time
+	due       time.Time // of the next bookmark; zero when there is none to come
+	alarm     time.Time // when run's timer fires
+
+	pos    uint64 // everything up to it was sent: what a bookmark may say
+	inside bool   // pos is inside a gap, from where nobody can resume
+	// loose is set while the last event that was sent shows a revision from which a client would not resume right
+	// behind that event.
+	loose bool
+
+	sent  prometheus.Counter
+	gauge prometheus.Gauge
+}
+
+func newStream(s *Server, q *read, deadline time.Time, bookmarks bool) *stream {
+	t := &stream{
+		out: newOutlet(q.w), log: q.log, res: q.res, wake: make(chan struct{}, 1),
+		bookmarks: bookmarks, deadline: deadline,
+		sent:  s.metrics.frames.WithLabelValues(resourceLabel(q.res)),
+		gauge: s.metrics.watches.WithLabelValues(resourceLabel(q.res)),
+	}
+	t.gauge.Inc()
+	return t
+}
+
+// close ends the reader and gives back what the stream holds.
+func (t *stream) close() {
+	if t.reader != nil {
+		t.reader.Close()
+	}
+	t.out.release()
+	t.gauge.Dec()
+}
+
+// open sends the header at once: the client learns that it is watching before anything happens.
+func (t *stream) open(p representation) {
+	t.out.w.Header().Set("Content-Type", p.mediaType())
+	t.out.w.WriteHeader(http.StatusOK)
+	t.out.push()
+	t.due = nextBookmark(time.Now(), t.deadline)
+}
+
+// sendInitial sends the objects of the snapshot in key order and, when marked, the bookmark that ends them.
+func (t *stream) sendInitial(ctx context.Context, snap watchlog.Snapshot, marked bool) {
+	sent := 0
+	for o := range t.sel.objects(snap, "") {
+		b := t.out.buffer()
+		*b = appendAdded(*b, o)
+		sent++
+		if t.out.spill(); t.out.dead || ctx.Err() != nil {
+			return
+		}
+	}
+	t.sent.Add(float64(sent))
+	if marked {
+		b := t.out.buffer()
+		*b = appendBookmark(*b, t.res, snap.Rev(), true)
+	}
+	t.out.flush()
+}
+
+// run sends events as they come, until the context ends, the client is gone or the log can't serve the stream any
+// further.
+func (t *stream) run(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for !t.out.dead && ctx.Err() == nil {
+		if err := t.drain(ctx); err != nil {
+			t.fail(ctx, err)
+			return
+		}
+		now := time.Now()
+		t.beat(now)
+		t.out.flush()
+		t.out.release()
+		t.set(timer, now)
+		select {
+		case <-t.wake:
+		case <-timer.C:
+			t.out.disarm(time.Now())
+		case <-ctx.Done():
+		}
+	}
+}
+
+// drain makes frames of all that can be read. What it leaves in the buffer is to be flushed.
+func (t *stream) drain(ctx context.Context) error {
+	for !t.out.dead && ctx.Err() == nil {
+		page, err := t.reader.Read(t.events[:0])
+		if err != nil {
+			return err
+		}
+		for _, e := range page.Events {
+			t.sendEvent(e, &page)
+		}
+		clear(page.Events)
+		t.passed(&page)
+		if !page.More {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (t *stream) sendEvent(e *watchlog.Event, page *watchlog.Page) {
+	b := t.out.buffer()
+	before := len(*b)
+	if *b = appendEvent(*b, e, t.sel); len(*b) == before {
+		return
+	}
+	t.sent.Inc()
+	t.loose = e.Shown != e.Rev || !page.Gap.Empty()
+	t.out.spill()
+}
+
+// passed takes note of how far a page has brought the client, and tells it when it could not know by itself.
+func (t *stream) passed(page *watchlog.Page) {
+	t.pos = page.Rev
+	t.inside = page.Gap.From < page.Rev && page.Rev < page.Gap.To
+	if t.loose && !page.More {
+		t.bookmark(time.Now())
+	}
+}
+
+// fail ends the stream with an error; with nothing when its time is up or the log is gone, so that the client comes
+// back from where it is.
+func (t *stream) fail(ctx context.Context, err error) {
+	if ctx.Err() == nil && !t.closed() {
+		b := t.out.buffer()
+		*b = appendError(*b, t.explain(err))
+	}
+	t.out.flush()
+}
+
+func (t *stream) closed() bool {
+	select {
+	case <-t.log.Done():
+		return true
+	default:
+		return false
+	}
+}
