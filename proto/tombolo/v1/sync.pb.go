@@ -101,7 +101,7 @@ const (
 	// The newest version of every object that changed behind the edge's position follows (all objects, when it has none),
 	// in the order of their revisions, then a Checkpoint by which the edge finds out whether it holds something else.
 	Plan_PLAN_CHANGES Plan = 2
-	// The edge is to send an Inventory; what differs follows, then a Checkpoint.
+	// The edge is to send an Inventory, unless it just did so of its own accord; what differs follows, then a Checkpoint.
 	Plan_PLAN_RECONCILE Plan = 3
 	// The hub has no state of the resource yet, or none at the edge's position. Another Subscription will follow. The edge
 	// keeps what it has.
@@ -1677,7 +1677,8 @@ func (x *Item) GetCrc32C() uint32 {
 	return 0
 }
 
-// Need asks for single objects whole, because a patch's base or result did not agree.
+// Need asks for single objects whole, because a patch's base or result did not agree. Only with
+// CAPABILITY_ZSTD_PATCH.
 type Need struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Subscription  uint32                 `protobuf:"varint,1,opt,name=subscription,proto3" json:"subscription,omitempty"`

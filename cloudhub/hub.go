@@ -1,0 +1,91 @@
+// Package cloudhub is the cloud's side: a source of objects, scopes, and the service that edges sync from. Hub wires
+// them.
+package cloudhub
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/tombolo-sync/tombolo/cloudhub/syncsrv"
+)
+
+// Source is where the objects come from, with a life of its own.
+type Source interface {
+	syncsrv.Source
+	// Run follows the cloud until ctx ends.
+	Run(ctx context.Context) error
+}
+
+// Config is what a Hub needs. Everything but Logger, Metrics and Software is required.
+type Config struct {
+	Source      Source
+	Scopes      syncsrv.Scopes
+	Listener    net.Listener // where edges connect; Run closes it
+	Credentials credentials.TransportCredentials
+	Insecure    bool // edges are who they say they are: development only
+	Software    string
+	Logger      *slog.Logger
+	Metrics     prometheus.Registerer
+	// ProgressInterval and CheckInterval: see syncsrv.Config.
+	ProgressInterval, CheckInterval time.Duration
+}
+
+// Hub is a running hub.
+type Hub struct {
+	cfg Config
+	srv *syncsrv.Server
+}
+
+// New returns a hub. Errors: a required part of the configuration is missing.
+func New(cfg Config) (*Hub, error) {
+	srv, err := syncsrv.New(syncsrv.Config{
+		Source: cfg.Source, Scopes: cfg.Scopes, Credentials: cfg.Credentials, Insecure: cfg.Insecure,
+		Software: cfg.Software, Logger: cfg.Logger, Metrics: cfg.Metrics,
+		ProgressInterval: cfg.ProgressInterval, CheckInterval: cfg.CheckInterval,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Hub{cfg: cfg, srv: srv}, nil
+}
+
+// shutdownGrace is how long sessions may take to end.
+const shutdownGrace = 5 * time.Second
+
+// Run serves edges until ctx ends; then it asks them to leave, waits a moment, and stops the source last.
+func (h *Hub) Run(ctx context.Context) error {
+	sourceCtx, stopSource := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopSource()
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		if err := h.cfg.Source.Run(sourceCtx); err != nil && sourceCtx.Err() == nil {
+			return fmt.Errorf("source: %w", err)
+		}
+		return nil
+	})
+	g.Go(func() error { return h.srv.Serve(h.cfg.Listener) })
+	g.Go(func() error {
+		<-gctx.Done()
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+		defer cancel()
+		h.srv.Shutdown(stop)
+		stopSource()
+		return nil
+	})
+	return g.Wait()
+}
+
+// Ready tells why edges can't be served yet, nil when they can.
+func (h *Hub) Ready() error {
+	if h.cfg.Source.Epoch() == "" {
+		return fmt.Errorf("the cloud was not reached yet")
+	}
+	return nil
+}

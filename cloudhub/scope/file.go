@@ -1,0 +1,154 @@
+package scope
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// File is a scopes file: which edges may hold what. It is immutable.
+type File struct {
+	Scopes []Group `json:"scopes"`
+}
+
+// Group is a set of rules for the edges whose names match. An edge gets the union of all groups that match its name.
+type Group struct {
+	// Name is unique in the file, for messages.
+	Name string `json:"name"`
+	// Edges are edge names, or patterns as in path.Match.
+	Edges []string `json:"edges"`
+	// Nodes are the nodes that the edge stands for, for boundToNode; none means one that is called as the edge is.
+	// $(EDGE_NAME) stands for the edge's name.
+	Nodes []string `json:"nodes,omitempty"`
+	Rules []Rule   `json:"rules"`
+}
+
+// Rule lets an edge hold objects of one resource that satisfy all its conditions.
+type Rule struct {
+	Group      string   `json:"group,omitempty"` // "" is the core group
+	Resource   string   `json:"resource"`        // the plural
+	Namespaces []string `json:"namespaces,omitempty"`
+	// LabelSelector and FieldSelector are as in kubectl. $(EDGE_NAME) stands for the edge's name.
+	LabelSelector string `json:"labelSelector,omitempty"`
+	FieldSelector string `json:"fieldSelector,omitempty"`
+	// BoundToNode is a field, such as spec.nodeName, whose value must be one of the edge's nodes.
+	BoundToNode string `json:"boundToNode,omitempty"`
+}
+
+// edgeName is replaced by the edge's name in nodes and selectors.
+const edgeName = "$(EDGE_NAME)"
+
+// Load reads a scopes file. The error names the file and, as that of Parse, what is wrong in it.
+func Load(file string) (*File, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	f, err := Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return f, nil
+}
+
+// Parse reads the YAML of a scopes file. It fails for unknown fields, names that are missing or used twice, patterns and
+// selectors that don't parse, and rules without a resource; the error names scope and rule.
+func Parse(data []byte) (*File, error) {
+	f := &File{}
+	if err := yaml.UnmarshalStrict(data, f); err != nil {
+		return nil, fmt.Errorf("scopes: %w", err)
+	}
+	seen := map[string]bool{}
+	for i, g := range f.Scopes {
+		if g.Name == "" {
+			return nil, fmt.Errorf("scope %d has no name", i+1)
+		}
+		if seen[g.Name] {
+			return nil, fmt.Errorf("scope %q is there twice", g.Name)
+		}
+		seen[g.Name] = true
+		if err := g.validate(); err != nil {
+			return nil, fmt.Errorf("scope %q: %w", g.Name, err)
+		}
+	}
+	return f, nil
+}
+
+func (g *Group) validate() error {
+	if len(g.Edges) == 0 {
+		return errors.New("no edges")
+	}
+	for _, p := range g.Edges {
+		if _, err := path.Match(p, ""); err != nil || p == "" {
+			return fmt.Errorf("edges: %q is not a pattern", p)
+		}
+	}
+	if len(g.Rules) == 0 {
+		return errors.New("no rules")
+	}
+	for i := range g.Rules {
+		if err := g.Rules[i].validate(); err != nil {
+			return fmt.Errorf("rule %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func (r *Rule) validate() error {
+	switch {
+	case r.Resource == "":
+		return errors.New("no resource")
+	case r.Resource != strings.ToLower(r.Resource) || strings.ContainsAny(r.Resource, "/. *"):
+		return fmt.Errorf("resource %q: the lower-case plural is needed, and the group apart", r.Resource)
+	}
+	_, err := r.bind("edge", nil).compile(nil)
+	return err
+}
+
+// For returns the scope of an edge, empty when no group matches its name.
+func (f *File) For(edge string) Scope {
+	s := Scope{}
+	for _, g := range f.Scopes {
+		if g.matches(edge) {
+			nodes := g.nodes(edge)
+			for _, r := range g.Rules {
+				s.rules = append(s.rules, r.bind(edge, nodes))
+			}
+		}
+	}
+	return s
+}
+
+// Changed returns a channel that is never closed: a File does not change.
+func (f *File) Changed() <-chan struct{} { return nil }
+
+func (g *Group) matches(edge string) bool {
+	for _, p := range g.Edges {
+		if ok, err := path.Match(p, edge); err == nil && ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *Group) nodes(edge string) []string {
+	if len(g.Nodes) == 0 {
+		return []string{edge}
+	}
+	out := make([]string, len(g.Nodes))
+	for i, n := range g.Nodes {
+		out[i] = strings.ReplaceAll(n, edgeName, edge)
+	}
+	return out
+}
+
+// bind returns the rule for one edge.
+func (r Rule) bind(edge string, nodes []string) bound {
+	r.LabelSelector = strings.ReplaceAll(r.LabelSelector, edgeName, edge)
+	r.FieldSelector = strings.ReplaceAll(r.FieldSelector, edgeName, edge)
+	return bound{rule: r, nodes: nodes}
+}

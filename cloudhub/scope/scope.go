@@ -1,0 +1,141 @@
+package scope
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+// Scope is what one edge may hold. The zero value is nothing. It is immutable.
+type Scope struct{ rules []bound }
+
+// bound is a rule for one edge.
+type bound struct {
+	rule  Rule
+	nodes []string
+}
+
+func (b bound) groupResource() schema.GroupResource {
+	return schema.GroupResource{Group: b.rule.Group, Resource: b.rule.Resource}
+}
+
+// Resources returns the resources that the scope has rules for, sorted.
+func (s Scope) Resources() []schema.GroupResource {
+	var out []schema.GroupResource
+	for _, b := range s.rules {
+		if gr := b.groupResource(); !slices.Contains(out, gr) {
+			out = append(out, gr)
+		}
+	}
+	slices.SortFunc(out, func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) })
+	return out
+}
+
+// View returns what the scope makes of a resource. It fails when a rule selects by a field that the resource does not
+// declare.
+func (s Scope) View(r *watchlog.Resource) (View, error) {
+	v := View{}
+	var parts []string
+	for _, b := range s.rules {
+		if b.groupResource() != r.GroupResource() {
+			continue
+		}
+		f, err := b.compile(r)
+		if err != nil {
+			return View{}, fmt.Errorf("scope of %s: %w", r.GroupResource(), err)
+		}
+		v.filters = append(v.filters, f)
+		parts = append(parts, b.canonical())
+	}
+	for _, f := range v.filters {
+		v.terms = append(v.terms, f.terms...)
+	}
+	v.terms = reduce(v.terms)
+	v.hash = hash(parts)
+	return v, nil
+}
+
+// canonical returns the rule in a form that equal rules share.
+func (b bound) canonical() string {
+	r := b.rule
+	r.Namespaces = sortedUnique(r.Namespaces)
+	nodes := b.nodes
+	if r.BoundToNode == "" {
+		nodes = nil // they don't matter
+	}
+	text, err := json.Marshal(struct {
+		Rule  Rule
+		Nodes []string
+	}{r, sortedUnique(nodes)})
+	if err != nil {
+		panic(err) // strings can always be encoded
+	}
+	return string(text)
+}
+
+func sortedUnique(in []string) []string {
+	out := slices.Clone(in)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// hash identifies a set of rules whatever their order.
+func hash(parts []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(sortedUnique(parts), "\n")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// reduce removes terms that are there twice, and all others when one covers everything.
+func reduce(terms []watchlog.Term) []watchlog.Term {
+	if slices.Contains(terms, watchlog.Everything()) {
+		return []watchlog.Term{watchlog.Everything()}
+	}
+	var out []watchlog.Term
+	for _, t := range terms {
+		if !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// View is what one edge may hold of one resource. It is immutable.
+type View struct {
+	filters []filter
+	terms   []watchlog.Term
+	hash    string
+}
+
+// Terms returns index terms that cover the view: every object of it has at least one of them.
+func (v View) Terms() []watchlog.Term { return v.terms }
+
+// Hash identifies the rules of the view: equal for equal rules, whatever their order.
+func (v View) Hash() string { return v.hash }
+
+// Matches tells whether an object is in the view.
+func (v View) Matches(o *watchlog.Object) bool {
+	for i := range v.filters {
+		if v.filters[i].matches(o) {
+			return true
+		}
+	}
+	return false
+}
+
+// Transition returns what an event means to who holds the view: the object's new version when it is in the view, its
+// removal at the event's position when it was and no longer is, and false when it neither was nor is.
+func (v View) Transition(e *watchlog.Event) (watchlog.Op, bool) {
+	op := watchlog.Op{Key: e.Object.Key(), Rev: e.Rev}
+	if e.Type != watchlog.Deleted && v.Matches(e.Object) {
+		op.Object = e.Object
+		return op, true
+	}
+	return op, e.Prev != nil && v.Matches(e.Prev)
+}

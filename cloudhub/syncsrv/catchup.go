@@ -1,0 +1,171 @@
+package syncsrv
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tombolo-sync/tombolo/internal/delta"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+)
+
+// catchup is the sending of a state that the edge can't follow event by event.
+type catchup struct {
+	rev     uint64             // the state's position
+	digest  delta.Digest       // of all that the edge is to hold
+	objects []*watchlog.Object // still to be sent, in the order of their revisions
+	gone    []string           // keys that the edge is to drop
+	reader  *watchlog.Reader   // of what happens behind rev
+	gapFrom uint64             // where the edge was before
+}
+
+// held returns what the edge is to hold of a snapshot. It touches only the objects that the view's index terms reach.
+func (u *subscription) held(snap watchlog.Snapshot) iter.Seq[*watchlog.Object] {
+	terms, r := u.view.Terms(), u.log.Resource()
+	return func(yield func(*watchlog.Object) bool) {
+		for i, t := range terms {
+			for o := range snap.Select(t, "") {
+				again := slices.ContainsFunc(terms[:i], func(t watchlog.Term) bool { return t.Matches(r, o) })
+				if !again && u.view.Matches(o) && !yield(o) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// beginChanges starts to send what has a revision behind from: everything that changed since an edge was there. What was
+// deleted meanwhile the edge finds out by the digest.
+func (u *subscription) beginChanges(from uint64) error {
+	c, err := u.newCatchup()
+	if err != nil {
+		return u.fail(err)
+	}
+	for o := range u.held(c.snap) {
+		c.digest.Add(o)
+		if o.Rev() > from {
+			c.objects = append(c.objects, o)
+		}
+	}
+	u.start(&c.catchup, changing)
+	return nil
+}
+
+// state is a catchup that is being put together from a snapshot.
+type state struct {
+	catchup
+	snap watchlog.Snapshot
+}
+
+func (u *subscription) newCatchup() (*state, error) {
+	snap := u.log.Snapshot()
+	reader, err := snap.NewReader(u.s.wake, u.view.Terms()...)
+	if err != nil {
+		return nil, err
+	}
+	return &state{catchup: catchup{rev: snap.Rev(), reader: reader, gapFrom: u.have.rev}, snap: snap}, nil
+}
+
+func (u *subscription) start(c *catchup, p phase) {
+	slices.SortFunc(c.objects, func(a, b *watchlog.Object) int { return cmp.Compare(a.Rev(), b.Rev()) })
+	u.letGoReader()
+	u.catchup, u.phase = c, p
+}
+
+// stepCatchup sends the next batch of a catch-up, or its end.
+func (u *subscription) stepCatchup() (bool, error) {
+	c := u.catchup
+	if len(c.gone) > 0 {
+		n := min(len(c.gone), maxRemovals)
+		ops := make([]*tombolov1.Operation, n)
+		for i, key := range c.gone[:n] {
+			ops[i] = remove(key, 0)
+		}
+		c.gone = c.gone[n:]
+		return true, u.sendOps(ops, 0, true, c.gapFrom)
+	}
+	if len(c.objects) > 0 {
+		var ops []*tombolov1.Operation
+		for size := 0; len(ops) < len(c.objects) && size < batchBytes; {
+			o := c.objects[len(ops)]
+			size += o.Size()
+			ops = append(ops, put(o, o.Rev()))
+		}
+		c.objects = c.objects[len(ops):]
+		return true, u.sendOps(ops, ops[len(ops)-1].GetRev(), true, c.gapFrom)
+	}
+	u.phase, u.sentRev = confirming, c.rev
+	return false, u.checkpoint(c.rev, c.digest)
+}
+
+// maxRemovals bounds the removals in one batch.
+const maxRemovals = 4096
+
+// stock is what an edge says it holds.
+type stock struct {
+	items map[string]*tombolov1.Item
+	limit int
+}
+
+// inventory takes in a part of an edge's inventory and, with the last one, begins to send what differs.
+func (u *subscription) inventory(inv *tombolov1.Inventory) error {
+	if u.phase != live && u.phase != awaiting && u.phase != confirming {
+		return nil // the plan has changed meanwhile, and with it the id: not for us
+	}
+	if u.stock == nil {
+		u.stock = &stock{items: map[string]*tombolov1.Item{}, limit: maxForeign + 2*u.log.Snapshot().Len()}
+	}
+	for _, item := range inv.GetItems() {
+		u.stock.items[item.GetKey()] = item
+	}
+	if len(u.stock.items) > u.stock.limit {
+		return status.Errorf(codes.ResourceExhausted, "an inventory of more than %d objects", u.stock.limit)
+	}
+	if inv.GetMore() {
+		return nil
+	}
+	if inv.GetReason() != "" {
+		u.s.srv.metrics.mismatches.Inc()
+		u.s.log.Warn("the edge disagrees", "resource", u.gr, "reason", inv.GetReason(), "holds", len(u.stock.items))
+	}
+	if u.attempts++; u.attempts > maxAttempts {
+		return status.Error(codes.Internal, fmt.Sprintf("hub and edge do not agree on %s after %d attempts", u.gr, maxAttempts))
+	}
+	return u.reconcile()
+}
+
+// maxForeign is how many objects an edge may hold that the hub does not.
+const maxForeign = 100_000
+
+// reconcile begins to send what differs between the inventory and what the edge is to hold.
+func (u *subscription) reconcile() error {
+	stock := u.stock
+	if u.phase == live {
+		u.have.rev = u.sentRev
+		if err := u.announce(tombolov1.Plan_PLAN_RECONCILE, ""); err != nil {
+			return err
+		}
+	}
+	c, err := u.newCatchup()
+	if err != nil {
+		return u.fail(err)
+	}
+	for o := range u.held(c.snap) {
+		c.digest.Add(o)
+		item := stock.items[o.Key()]
+		delete(stock.items, o.Key())
+		if item.GetRev() != o.Rev() || item.GetUid() != o.UID() || item.GetCrc32C() != delta.Checksum(o.JSON()) {
+			c.objects = append(c.objects, o)
+		}
+	}
+	for key := range stock.items {
+		c.gone = append(c.gone, key)
+	}
+	u.start(&c.catchup, reconciling)
+	return nil
+}

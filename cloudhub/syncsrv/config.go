@@ -1,0 +1,91 @@
+package syncsrv
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/credentials"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tombolo-sync/tombolo/cloudhub/scope"
+	"github.com/tombolo-sync/tombolo/internal/apidoc"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+// Source is where the objects come from.
+type Source interface {
+	// Epoch names the cluster; positions of another one mean nothing here. It is "" until it is known.
+	Epoch() string
+	// Open returns the log of a resource and a function to call when it is no longer needed. The log may not be ready
+	// yet. source.ErrUnknownResource when the cloud does not serve the resource.
+	Open(ctx context.Context, gr schema.GroupResource) (*watchlog.Log, func(), error)
+	// Documents are the cloud's API documents.
+	Documents() *apidoc.Set
+}
+
+// Scopes tells what an edge may hold.
+type Scopes interface {
+	// For returns the scope of an edge, empty for one that nothing is said of.
+	For(edge string) scope.Scope
+	// Changed is closed when a scope may have changed.
+	Changed() <-chan struct{}
+}
+
+// Config is what a Server needs. Source and Scopes are required.
+type Config struct {
+	Source Source
+	Scopes Scopes
+	// Credentials are the transport's: mutual TLS, or insecure for development, where an edge is who it says it is.
+	Credentials credentials.TransportCredentials
+	Insecure    bool
+	Software    string // version, told to edges
+	Logger      *slog.Logger
+	Metrics     prometheus.Registerer
+
+	// ProgressInterval is how often an edge hears of positions that moved without an event for it. 0 means 5 s.
+	ProgressInterval time.Duration
+	// CheckInterval is how often an edge's digests are compared with the hub's. 0 means 5 min.
+	CheckInterval time.Duration
+	// Window bounds the bytes of objects that are under way to an edge and not yet durable there. 0 means 1 MiB. One
+	// object may be larger.
+	Window int64
+	// MaxSessions bounds the sessions; more are refused with RESOURCE_EXHAUSTED. 0 means 20,000.
+	MaxSessions int
+	// OpenRate bounds the sessions opened a second, with bursts of twice as many. 0 means 500.
+	OpenRate float64
+	// ForgetAfter is how long a resource must be unknown to the cloud before edges are told to forget it, so that a
+	// hiccup of discovery costs nobody its data. 0 means 30 s.
+	ForgetAfter time.Duration
+}
+
+func (c *Config) setDefaults() error {
+	if c.Source == nil || c.Scopes == nil {
+		return errors.New("syncsrv: a source and scopes are required")
+	}
+	if c.Credentials == nil {
+		return errors.New("syncsrv: transport credentials are required")
+	}
+	setDefault(&c.ProgressInterval, 5*time.Second)
+	setDefault(&c.CheckInterval, 5*time.Minute)
+	setDefault(&c.Window, 1<<20)
+	setDefault(&c.MaxSessions, 20_000)
+	setDefault(&c.OpenRate, 500)
+	setDefault(&c.ForgetAfter, 30*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = prometheus.NewRegistry()
+	}
+	return nil
+}
+
+func setDefault[T comparable](v *T, to T) {
+	var zero T
+	if *v == zero {
+		*v = to
+	}
+}

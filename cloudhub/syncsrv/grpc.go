@@ -1,0 +1,80 @@
+package syncsrv
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"time"
+
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/ratelimit"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	// maxMessage bounds a message in both directions: an object of 1.5 MiB with room to spare.
+	maxMessage = 8 << 20
+	readBuffer = 2 << 10
+	sendBuffer = 16 << 10
+)
+
+// options are the gRPC server's: interceptors outermost first, keepalive that tolerates edges behind slow links and
+// finds dead ones, small buffers because there is one connection per edge.
+func (s *Server) options() []grpc.ServerOption {
+	limit := &openLimit{rate.NewLimiter(rate.Limit(s.cfg.OpenRate), int(2*s.cfg.OpenRate)+1)}
+	return []grpc.ServerOption{
+		grpc.Creds(s.cfg.Credentials),
+		grpc.ChainStreamInterceptor(
+			s.metrics.stream,
+			logging.StreamServerInterceptor(logger(s.log), logging.WithLogOnEvents(logging.FinishCall)),
+			ratelimit.StreamServerInterceptor(limit),
+			recovery.StreamServerInterceptor(recovery.WithRecoveryHandlerContext(s.recovered)),
+		),
+		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
+		grpc.ReadBufferSize(readBuffer), grpc.WriteBufferSize(sendBuffer),
+		grpc.MaxConcurrentStreams(8),
+		grpc.ConnectionTimeout(20 * time.Second),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 60 * time.Second, Timeout: 20 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 20 * time.Second, PermitWithoutStream: true}),
+	}
+}
+
+// Serve accepts edges on lis until Shutdown, and then returns nil.
+func (s *Server) Serve(lis net.Listener) error {
+	if err := s.grpc.Serve(lis); err != nil {
+		return fmt.Errorf("serve edges on %s: %w", lis.Addr(), err)
+	}
+	return nil
+}
+
+// openLimit admits streams at a bounded rate.
+type openLimit struct{ limiter *rate.Limiter }
+
+// Limit returns an error, which becomes RESOURCE_EXHAUSTED, when the stream comes too early.
+func (l *openLimit) Limit(context.Context) error {
+	if !l.limiter.Allow() {
+		return status.Error(codes.ResourceExhausted, "too many sessions are being opened, try again later")
+	}
+	return nil
+}
+
+// recovered turns a panic in a session into the end of that session alone.
+func (s *Server) recovered(_ context.Context, p any) error {
+	s.log.Error("session panicked", "panic", p, "stack", string(debug.Stack()))
+	s.metrics.panics.Inc()
+	return status.Error(codes.Internal, "internal error")
+}
+
+// logger lets the interceptors write to l, one level down: a session logs its own beginning and end.
+func logger(l *slog.Logger) logging.Logger {
+	return logging.LoggerFunc(func(ctx context.Context, _ logging.Level, msg string, fields ...any) {
+		l.Log(ctx, slog.LevelDebug, msg, fields...)
+	})
+}

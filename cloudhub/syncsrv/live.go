@@ -1,0 +1,121 @@
+package syncsrv
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/tombolo-sync/tombolo/internal/delta"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+)
+
+// stepLive sends the next page of events.
+func (u *subscription) stepLive(ctx context.Context) (bool, error) {
+	page, err := u.reader.Read(u.s.buf)
+	if err != nil {
+		return true, u.interrupted(ctx, err)
+	}
+	if slices.ContainsFunc(page.Events, func(e *watchlog.Event) bool { return e.Late }) {
+		return true, u.compare()
+	}
+	ops := u.operations(page.Events)
+	gapFrom, upto, more := uint64(0), page.Rev, false
+	if !page.Gap.Empty() {
+		gapFrom, more = page.Gap.From, page.Rev < page.Gap.To
+	} else if n := len(ops); n > 0 {
+		more = ops[n-1].GetRev() > page.Rev
+	}
+	ends := !more && (u.stepOpen || gapFrom != 0 && u.sentRev < upto)
+	if len(ops) > 0 || ends {
+		if err := u.sendOps(ops, upto, more, gapFrom); err != nil {
+			return false, err
+		}
+		u.stepOpen = more
+	}
+	if len(ops) > 0 && !more || ends {
+		u.sentRev = upto
+	}
+	u.readRev = upto
+	return page.More || len(page.Events) > 0, nil
+}
+
+// compare asks the edge for its inventory: the log has changed something at a position that the edge has passed.
+func (u *subscription) compare() error {
+	u.have.rev = u.sentRev
+	u.letGoReader()
+	u.renumber()
+	u.phase = awaiting
+	return u.announce(tombolov1.Plan_PLAN_RECONCILE, "")
+}
+
+// interrupted goes on after the reader could not: from what the edge has by then.
+func (u *subscription) interrupted(ctx context.Context, err error) error {
+	u.have.rev = u.sentRev
+	u.renumber()
+	if errors.Is(err, watchlog.ErrCompacted) {
+		return u.plan(ctx)
+	}
+	u.s.log.Info("resource interrupted", "resource", u.gr, "reason", err)
+	u.open(ctx)
+	return nil
+}
+
+// operations turns events into what the edge is to do.
+func (u *subscription) operations(events []*watchlog.Event) []*tombolov1.Operation {
+	ops := make([]*tombolov1.Operation, 0, len(events))
+	for _, e := range events {
+		if op, ok := u.view.Transition(e); ok {
+			ops = append(ops, operation(op))
+		}
+	}
+	return ops
+}
+
+func operation(op watchlog.Op) *tombolov1.Operation {
+	if op.Object == nil {
+		return remove(op.Key, op.Rev)
+	}
+	return put(op.Object, op.Rev)
+}
+
+// tickLive reports the position when it moved without an event for the edge, and compares digests when it is time.
+func (u *subscription) tickLive(ctx context.Context, now time.Time, p *tombolov1.Progress) error {
+	if u.s.full() {
+		return nil
+	}
+	// A reader is not woken by what it doesn't want: it has to look how far the log has come.
+	if busy, err := u.stepLive(ctx); busy || err != nil {
+		return err
+	}
+	if u.readRev > u.sentRev && !u.stepOpen {
+		p.Advances = append(p.Advances, &tombolov1.Advance{Subscription: u.id, Rev: u.readRev})
+		u.sentRev = u.readRev
+	}
+	if now.Before(u.checkAt) {
+		return nil
+	}
+	return u.check(now)
+}
+
+// check sends the digest of what the edge should hold. When the state at that position is not to be had any more, the
+// next tick will do.
+func (u *subscription) check(now time.Time) error {
+	snap, err := u.log.SnapshotAt(u.sentRev)
+	if err != nil || u.stepOpen {
+		return nil //nolint:nilerr // the log has moved on, which is no fault
+	}
+	u.checkAt = now.Add(u.s.srv.cfg.CheckInterval)
+	var d delta.Digest
+	for o := range u.held(snap) {
+		d.Add(o)
+	}
+	return u.checkpoint(snap.Rev(), d)
+}
+
+func (u *subscription) checkpoint(rev uint64, d delta.Digest) error {
+	return u.s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Checkpoint{
+		Checkpoint: &tombolov1.Checkpoint{Subscription: u.id, Rev: rev, Count: d.Count, Digest: d.Bytes()},
+	}})
+}

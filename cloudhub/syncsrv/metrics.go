@@ -1,0 +1,66 @@
+package syncsrv
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+)
+
+// metrics are the server's. No label depends on an edge or an object, so their number is bounded.
+type metrics struct {
+	sessions   prometheus.Gauge
+	replaced   prometheus.Counter
+	panics     prometheus.Counter
+	streams    *prometheus.CounterVec // by code
+	duration   prometheus.Histogram
+	operations *prometheus.CounterVec // by type
+	bytes      prometheus.Counter
+	plans      *prometheus.CounterVec // by plan
+	mismatches prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	m := &metrics{
+		sessions: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "tombolo_hub_sessions", Help: "Edge sessions that are open.",
+		}),
+		replaced: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tombolo_hub_sessions_replaced_total", Help: "Sessions ended because the same edge opened a newer one.",
+		}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tombolo_hub_session_panics_total", Help: "Sessions that ended by a fault of the hub.",
+		}),
+		streams: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tombolo_hub_streams_total", Help: "Streams that ended, by gRPC code.",
+		}, []string{"code"}),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "tombolo_hub_stream_seconds", Help: "How long streams lasted.",
+			Buckets: []float64{1, 10, 60, 600, 3600, 6 * 3600, 24 * 3600},
+		}),
+		operations: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tombolo_hub_operations_total", Help: "Operations sent to edges, by type.",
+		}, []string{"type"}),
+		bytes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tombolo_hub_object_bytes_total", Help: "Bytes of objects sent to edges.",
+		}),
+		plans: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tombolo_hub_plans_total", Help: "How edges were brought up to date with a resource.",
+		}, []string{"plan"}),
+		mismatches: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tombolo_hub_digest_mismatches_total", Help: "Checkpoints that an edge did not agree with.",
+		}),
+	}
+	reg.MustRegister(m.sessions, m.replaced, m.panics, m.streams, m.duration, m.operations, m.bytes, m.plans, m.mismatches)
+	return m
+}
+
+// stream counts a stream when it ends.
+func (m *metrics) stream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	start := time.Now()
+	err := next(srv, ss)
+	m.streams.WithLabelValues(status.Code(err).String()).Inc()
+	m.duration.Observe(time.Since(start).Seconds())
+	return err
+}

@@ -1,0 +1,149 @@
+package syncsrv
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tombolo-sync/tombolo/internal/delta"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+)
+
+// send puts one message on the stream. It blocks while the edge does not read.
+func (s *session) send(m *tombolov1.SyncResponse) error { return s.stream.Send(m) }
+
+func (s *session) welcome() error {
+	epoch := s.srv.cfg.Source.Epoch()
+	if epoch == "" {
+		return status.Error(codes.Unavailable, "the hub is starting: it does not know its cluster yet")
+	}
+	return s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Welcome{Welcome: &tombolov1.Welcome{
+		Version: Version, Epoch: epoch, Software: s.srv.cfg.Software,
+		ProgressIntervalMs: uint32(s.srv.cfg.ProgressInterval / time.Millisecond), //nolint:gosec // seconds
+	}}})
+}
+
+// sendDocuments sends the API documents unless the edge holds those with the hash already.
+func (s *session) sendDocuments(held string) error {
+	set := s.srv.cfg.Source.Documents()
+	docs, hash := set.All(), set.Hash()
+	if hash == held || len(docs) == 0 {
+		return nil
+	}
+	m := &tombolov1.Documents{Hash: hash}
+	size := 0
+	for _, d := range docs {
+		if size += len(d.Body); size > batchBytes && len(m.Documents) > 0 {
+			m.More = true
+			if err := s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Documents{Documents: m}}); err != nil {
+				return err
+			}
+			m, size = &tombolov1.Documents{Hash: hash}, len(d.Body)
+		}
+		m.Documents = append(m.Documents, &tombolov1.Document{
+			Path: d.Path, Accept: d.Accept, MediaType: d.MediaType, Etag: d.ETag, Body: d.Body,
+		})
+	}
+	return s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Documents{Documents: m}})
+}
+
+func (s *session) unsubscribe(gr schema.GroupResource, reason string) error {
+	s.log.Info("resource withdrawn from the edge", "resource", gr, "reason", reason)
+	return s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Unsubscription{
+		Unsubscription: &tombolov1.Unsubscription{
+			Resource: &tombolov1.Resource{Group: gr.Group, Resource: gr.Resource}, Reason: reason,
+		},
+	}})
+}
+
+// sendDrain asks the edge to leave and waits a moment for it to do so.
+func (s *session) sendDrain(ctx context.Context) error {
+	if err := s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Drain{
+		Drain: &tombolov1.Drain{RetryAfterMs: uint32(drainGrace / time.Millisecond)},
+	}}); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(drainGrace):
+		return status.Error(codes.Unavailable, "the hub is shutting down")
+	}
+}
+
+// announce tells the edge what the resource is and how it will be brought up to date.
+func (u *subscription) announce(plan tombolov1.Plan, reason string) error {
+	u.s.srv.metrics.plans.WithLabelValues(plan.String()).Inc()
+	m := &tombolov1.Subscription{
+		Resource: &tombolov1.Resource{Group: u.gr.Group, Resource: u.gr.Resource}, Id: u.id, Plan: plan, Reason: reason,
+	}
+	if plan != tombolov1.Plan_PLAN_WAIT {
+		m.Info, m.View = describe(u.log.Resource()), u.view.Hash()
+		u.s.log.Info("resource", "resource", u.gr, "plan", plan, "from", u.have.rev, "staged", u.have.staged, "hub", u.log.Rev())
+	}
+	return u.s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Subscription{Subscription: m}})
+}
+
+func describe(r *watchlog.Resource) *tombolov1.ResourceInfo {
+	info := &tombolov1.ResourceInfo{
+		Version: r.Version, Kind: r.Kind, ListKind: r.ListKind, Namespaced: r.Namespaced, Custom: r.Custom,
+	}
+	for _, f := range r.Fields {
+		info.Fields = append(info.Fields, &tombolov1.Field{Label: f.Label, Path: f.Path, Default: f.Default, Indexed: f.Indexed})
+	}
+	return info
+}
+
+// put is the operation that gives the edge an object whole.
+func put(o *watchlog.Object, rev uint64) *tombolov1.Operation {
+	return &tombolov1.Operation{
+		Key: o.Key(), Type: tombolov1.OperationType_OPERATION_TYPE_PUT, Rev: rev,
+		Encoding: tombolov1.Encoding_ENCODING_JSON, Crc32C: delta.Checksum(o.JSON()), Data: o.JSON(),
+	}
+}
+
+// remove is the operation that takes an object from the edge; rev 0 when nobody knows its position.
+func remove(key string, rev uint64) *tombolov1.Operation {
+	return &tombolov1.Operation{Key: key, Type: tombolov1.OperationType_OPERATION_TYPE_DELETE, Rev: rev}
+}
+
+// sendOps sends operations as batches of bounded size, of which the last one has upto, more and gapFrom as given. In an
+// exact step the others stand for themselves wherever a position ends; else they are parts of one step.
+func (u *subscription) sendOps(ops []*tombolov1.Operation, upto uint64, more bool, gapFrom uint64) error {
+	for {
+		n, size := cut(ops)
+		b := &tombolov1.Batch{Subscription: u.id, Operations: ops[:n], UptoRev: upto, More: more, GapFrom: gapFrom}
+		if n < len(ops) {
+			b.UptoRev, b.More = ops[n-1].GetRev(), gapFrom != 0 || more || ops[n].GetRev() == ops[n-1].GetRev()
+		}
+		if err := u.s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Batch{Batch: b}}); err != nil {
+			return err
+		}
+		u.count(b, size)
+		if ops = ops[n:]; len(ops) == 0 {
+			return nil
+		}
+	}
+}
+
+// cut returns how many operations, and with how many bytes of objects, make up the next batch: at least one if any.
+func cut(ops []*tombolov1.Operation) (n int, size int64) {
+	for n < len(ops) && (n == 0 || size+int64(len(ops[n].GetData())) <= batchBytes) {
+		size += int64(len(ops[n].GetData()))
+		n++
+	}
+	return n, size
+}
+
+func (u *subscription) count(b *tombolov1.Batch, size int64) {
+	u.s.sent += size
+	m := u.s.srv.metrics
+	m.bytes.Add(float64(size))
+	for _, op := range b.GetOperations() {
+		m.operations.WithLabelValues(op.GetType().String()).Inc()
+	}
+}

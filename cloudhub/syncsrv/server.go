@@ -1,0 +1,172 @@
+package syncsrv
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+)
+
+// Version is the protocol version that the hub speaks.
+const Version = 1
+
+// Server serves the sync protocol.
+type Server struct {
+	tombolov1.UnimplementedSyncServiceServer
+
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+	grpc    *grpc.Server
+	health  *health.Server
+	wg      sync.WaitGroup // the goroutines of sessions
+
+	mu       sync.Mutex          // guards all below
+	sessions map[string]*session // the newest of each edge
+	count    int                 // sessions that run, replaced ones included
+	draining bool
+}
+
+// New returns a server. Errors: a required part of the configuration is missing.
+func New(cfg Config) (*Server, error) {
+	if err := cfg.setDefaults(); err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, log: cfg.Logger, metrics: newMetrics(cfg.Metrics), sessions: map[string]*session{}}
+	s.grpc = grpc.NewServer(s.options()...)
+	s.health = health.NewServer()
+	healthpb.RegisterHealthServer(s.grpc, s.health)
+	tombolov1.RegisterSyncServiceServer(s.grpc, s)
+	return s, nil
+}
+
+// Sync runs one edge's session.
+func (s *Server) Sync(stream tombolov1.SyncService_SyncServer) error {
+	hello, err := receiveHello(stream)
+	if err != nil {
+		return err
+	}
+	edge, err := s.identify(stream.Context(), hello.GetEdge())
+	if err != nil {
+		s.log.Warn("edge refused", "claims", hello.GetEdge(), "peer", peerAddr(stream.Context()), "reason", err)
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(nil)
+	sess := newSession(s, stream, edge, hello, cancel)
+	if err := s.admit(sess); err != nil {
+		return err
+	}
+	defer s.dismiss(sess)
+	s.log.Info("session opened", "edge", edge, "software", hello.GetSoftware(), "peer", peerAddr(ctx))
+	err = sess.run(ctx, hello)
+	if cause := context.Cause(ctx); cause != nil && stream.Context().Err() == nil {
+		err = cause
+	}
+	s.log.Info("session closed", "edge", edge, "reason", err)
+	return toStatus(err)
+}
+
+// receiveHello returns the first message of a stream, which must be a Hello of our protocol version.
+func receiveHello(stream tombolov1.SyncService_SyncServer) (*tombolov1.Hello, error) {
+	req, err := stream.Recv()
+	if err != nil {
+		return nil, err
+	}
+	hello := req.GetHello()
+	switch {
+	case hello == nil:
+		return nil, status.Error(codes.InvalidArgument, "the first message must be a Hello")
+	case hello.GetVersion() != Version:
+		return nil, status.Errorf(codes.FailedPrecondition,
+			"the edge speaks protocol version %d, this hub speaks %d: upgrade the older of the two", hello.GetVersion(), Version)
+	case hello.GetEdge() == "":
+		return nil, status.Error(codes.InvalidArgument, "the edge has no name")
+	}
+	return hello, nil
+}
+
+var errReplaced = status.Error(codes.Aborted, "a newer session of the same edge took over")
+
+// admit makes sess the session of its edge. An older one is ended: the newest wins, so that an edge whose link broke
+// without a word is never locked out by its own past.
+func (s *Server) admit(sess *session) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining {
+		return status.Error(codes.Unavailable, "the hub is shutting down")
+	}
+	if s.count >= s.cfg.MaxSessions {
+		return status.Errorf(codes.ResourceExhausted, "%d sessions are open, this hub takes no more", s.count)
+	}
+	if old := s.sessions[sess.edge]; old != nil {
+		s.log.Warn("session replaced by a newer one", "edge", sess.edge)
+		s.metrics.replaced.Inc()
+		old.cancel(errReplaced)
+	}
+	s.sessions[sess.edge] = sess
+	s.count++
+	s.metrics.sessions.Set(float64(s.count))
+	return nil
+}
+
+func (s *Server) dismiss(sess *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sessions[sess.edge] == sess {
+		delete(s.sessions, sess.edge)
+	}
+	s.count--
+	s.metrics.sessions.Set(float64(s.count))
+}
+
+// toStatus turns the error that ended a session into a gRPC status.
+func toStatus(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	if errors.Is(err, context.Canceled) {
+		return status.Error(codes.Canceled, err.Error())
+	}
+	return status.Error(codes.Internal, err.Error())
+}
+
+// Shutdown ends the sessions with a Drain, so that edges go elsewhere without an error, and waits for them until ctx
+// ends; what is left then is cut.
+func (s *Server) Shutdown(ctx context.Context) {
+	s.health.Shutdown()
+	s.mu.Lock()
+	s.draining = true
+	for _, sess := range s.sessions {
+		sess.drain()
+	}
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		s.grpc.GracefulStop()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		s.grpc.Stop()
+		<-done
+	}
+	s.wg.Wait()
+}
+
+// drainGrace is how long a session may go on after it was asked to drain.
+const drainGrace = 2 * time.Second

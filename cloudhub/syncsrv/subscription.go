@@ -1,0 +1,287 @@
+package syncsrv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tombolo-sync/tombolo/cloudhub/scope"
+	"github.com/tombolo-sync/tombolo/internal/apidoc"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+)
+
+// subscription is one resource of a session. It belongs to the session's run goroutine.
+type subscription struct {
+	s     *session
+	id    uint32
+	gr    schema.GroupResource
+	scope scope.Scope
+	phase phase
+
+	log     *watchlog.Log // nil until opened
+	release func()
+	view    scope.View
+	have    position // what the edge holds at the beginning of the phase
+	reader  *watchlog.Reader
+	catchup *catchup
+	stock   *stock // the inventory that is coming in
+
+	// sentRev is the position at which the edge will be when it has applied what was sent.
+	sentRev uint64
+	// readRev is how far the live reader has come: sentRev, or further when there was nothing for the edge.
+	readRev uint64
+	// stepOpen is set while a live step is sent in part.
+	stepOpen bool
+	// attempts counts the catch-ups in a row that the edge did not agree with.
+	attempts int
+	// opens counts the calls of open: what belongs to an earlier one is out of date.
+	opens int
+	// retryAt is when to try again what failed, zero when nothing did; unknownSince since when the cloud does not know
+	// the resource; checkAt when to compare digests next.
+	retryAt, unknownSince, checkAt time.Time
+}
+
+// phase is where a subscription stands.
+type phase uint8
+
+const (
+	opening     phase = iota // the log is being opened, or is not ready, or is behind the edge
+	failed                   // try again at retryAt
+	changing                 // sending what changed
+	awaiting                 // waiting for the edge's inventory
+	reconciling              // sending what differs from the inventory
+	confirming               // waiting until the edge agrees or sends an inventory
+	live                     // sending events
+)
+
+const (
+	// maxAttempts is how many catch-ups in a row an edge may disagree with before its session is ended.
+	maxAttempts = 4
+	retryDelay  = 2 * time.Second
+)
+
+func (s *session) newSubscription(gr schema.GroupResource, sc scope.Scope, have position) *subscription {
+	u := &subscription{s: s, gr: gr, scope: sc, have: have}
+	u.renumber()
+	return u
+}
+
+// renumber gives the subscription a new id, so that messages under way that belong to what was before are not mistaken.
+func (u *subscription) renumber() {
+	delete(u.s.byID, u.id)
+	u.s.lastID++
+	u.id = u.s.lastID
+	u.s.byID[u.id] = u
+}
+
+// open starts the subscription from what the edge has.
+func (u *subscription) open(ctx context.Context) {
+	u.letGo()
+	u.phase, u.retryAt = opening, time.Time{}
+	u.opens++
+	this := u.opens
+	u.s.srv.wg.Go(func() {
+		log, release, err := u.s.srv.cfg.Source.Open(ctx, u.gr)
+		if err == nil && !log.IsReady() {
+			u.s.post(func(ctx context.Context) error { return u.wait(ctx, this, "the hub is still loading it") })
+			select {
+			case <-log.Ready():
+			case <-log.Done():
+			case <-ctx.Done():
+			}
+		}
+		done := func(ctx context.Context) error { return u.opened(ctx, this, log, release, err) }
+		if !u.s.post(done) && release != nil {
+			release()
+		}
+	})
+}
+
+// wait tells the edge that the resource will come later.
+func (u *subscription) wait(ctx context.Context, this int, reason string) error {
+	if ctx.Err() != nil || this != u.opens {
+		return ctx.Err()
+	}
+	return u.announce(tombolov1.Plan_PLAN_WAIT, reason)
+}
+
+// opened goes on with the log that an open came to.
+func (u *subscription) opened(ctx context.Context, this int, log *watchlog.Log, release func(), err error) error {
+	if ctx.Err() != nil || this != u.opens {
+		if release != nil {
+			release()
+		}
+		return ctx.Err()
+	}
+	u.log, u.release = log, release
+	if err == nil && !log.IsReady() {
+		err = errors.New("it was closed while it was loading")
+	}
+	if err == nil {
+		u.view, err = u.scope.View(log.Resource())
+	}
+	if err != nil {
+		return u.fail(err)
+	}
+	u.unknownSince = time.Time{}
+	return u.plan(ctx)
+}
+
+// fail puts the subscription off until later. The edge keeps what it has, unless the cloud has not known the resource for
+// long.
+func (u *subscription) fail(err error) error {
+	u.letGo()
+	now := time.Now()
+	u.phase, u.retryAt = failed, now.Add(retryDelay)
+	if !errors.Is(err, apidoc.ErrUnknownResource) {
+		u.s.log.Warn("resource not available", "resource", u.gr, "err", err)
+		return u.announce(tombolov1.Plan_PLAN_WAIT, err.Error())
+	}
+	if u.unknownSince.IsZero() {
+		u.unknownSince = now
+		u.s.log.Warn("the cloud does not know the resource", "resource", u.gr)
+		return u.announce(tombolov1.Plan_PLAN_WAIT, err.Error())
+	}
+	if now.Sub(u.unknownSince) < u.s.srv.cfg.ForgetAfter || u.have == (position{}) {
+		return nil
+	}
+	u.have = position{}
+	return u.s.unsubscribe(u.gr, "the cloud no longer serves it")
+}
+
+// plan decides how the edge is brought up to date.
+func (u *subscription) plan(ctx context.Context) error {
+	u.letGoReader()
+	if u.have.epoch != u.s.srv.cfg.Source.Epoch() {
+		u.have = position{} // of another cluster: the edge drops it when it sees the Welcome
+	}
+	have, rev := u.have, u.log.Rev()
+	switch {
+	case have.view != u.view.Hash() && (have.rev > 0 || have.staged > 0):
+		u.phase = awaiting
+		return u.announce(tombolov1.Plan_PLAN_RECONCILE, "")
+	case have.rev > rev:
+		return u.waitFor(ctx, have.rev)
+	case have.rev > 0:
+		reader, err := u.log.NewReader(have.rev, u.s.wake, u.view.Terms()...)
+		if err == nil {
+			u.reader = reader
+			u.goLive(have.rev)
+			return u.announce(tombolov1.Plan_PLAN_RESUME, "")
+		}
+		if !errors.Is(err, watchlog.ErrCompacted) {
+			return u.fail(err)
+		}
+	}
+	if err := u.announce(tombolov1.Plan_PLAN_CHANGES, ""); err != nil {
+		return err
+	}
+	return u.beginChanges(max(have.rev, have.staged))
+}
+
+// waitFor waits until the log has reached a position that the edge has seen already.
+func (u *subscription) waitFor(ctx context.Context, rev uint64) error {
+	u.phase = opening
+	u.opens++
+	this, log := u.opens, u.log
+	u.s.srv.wg.Go(func() {
+		err := log.WaitRev(ctx, rev)
+		u.s.post(func(ctx context.Context) error {
+			switch {
+			case ctx.Err() != nil || this != u.opens:
+				return ctx.Err()
+			case err != nil:
+				return u.fail(err)
+			}
+			return u.plan(ctx)
+		})
+	})
+	return u.announce(tombolov1.Plan_PLAN_WAIT,
+		fmt.Sprintf("the hub has seen the cloud up to %d, the edge up to %d", log.Rev(), rev))
+}
+
+// goLive begins to send events behind rev.
+func (u *subscription) goLive(rev uint64) {
+	u.phase, u.sentRev, u.readRev, u.attempts, u.stepOpen = live, rev, rev, 0, false
+	u.checkAt = time.Now() // compare once after every catch-up
+	u.have = position{epoch: u.s.srv.cfg.Source.Epoch(), view: u.view.Hash(), rev: rev}
+}
+
+// step does one bounded piece of work and tells whether there is more.
+func (u *subscription) step(ctx context.Context) (bool, error) {
+	switch u.phase {
+	case changing, reconciling:
+		return u.stepCatchup()
+	case live:
+		return u.stepLive(ctx)
+	default:
+		return false, nil
+	}
+}
+
+// tick is called once per progress interval.
+func (u *subscription) tick(ctx context.Context, now time.Time, p *tombolov1.Progress) error {
+	switch {
+	case u.phase == failed && now.After(u.retryAt):
+		u.open(ctx)
+	case u.phase == live:
+		return u.tickLive(ctx, now, p)
+	}
+	return nil
+}
+
+// acked takes note that the edge has everything up to rev.
+func (u *subscription) acked(rev uint64) error {
+	if u.phase != confirming || rev < u.sentRev {
+		return nil
+	}
+	u.reader = u.catchup.reader
+	u.catchup = nil
+	u.goLive(u.sentRev)
+	u.checkAt = time.Now().Add(u.s.srv.cfg.CheckInterval) // they have just agreed
+	return nil
+}
+
+// rescope takes over a changed scope and tells whether that changes what the edge may hold of the resource.
+func (u *subscription) rescope(sc scope.Scope) bool {
+	u.scope = sc
+	if u.log == nil || u.phase == failed {
+		return u.phase == failed
+	}
+	view, err := sc.View(u.log.Resource())
+	if err == nil && view.Hash() == u.view.Hash() {
+		return false
+	}
+	if u.phase == live {
+		u.have.rev = u.sentRev
+	}
+	u.renumber()
+	return true
+}
+
+func (u *subscription) letGoReader() {
+	if u.catchup != nil && u.catchup.reader != nil {
+		u.catchup.reader.Close()
+	}
+	if u.reader != nil {
+		u.reader.Close()
+	}
+	u.reader, u.catchup, u.stock = nil, nil, nil
+}
+
+func (u *subscription) letGo() {
+	u.letGoReader()
+	if u.release != nil {
+		u.release()
+	}
+	u.log, u.release = nil, nil
+}
+
+func (u *subscription) close() {
+	u.opens++
+	u.letGo()
+}

@@ -1,0 +1,42 @@
+// Package edge puts an edge together: the agent, the REST facade over it, and the address for operators.
+package edge
+
+import (
+	"context"
+	"log/slog"
+	"net"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tombolo-sync/tombolo/edgehub"
+	"github.com/tombolo-sync/tombolo/internal/obs"
+	"github.com/tombolo-sync/tombolo/internal/run"
+	"github.com/tombolo-sync/tombolo/litesrv"
+)
+
+// Config is what an edge needs. HTTP may be nil.
+type Config struct {
+	Agent   *edgehub.Agent
+	Serve   net.Listener // of the Kubernetes API
+	HTTP    net.Listener // of metrics and health
+	Logger  *slog.Logger
+	Metrics *prometheus.Registry
+}
+
+// Run serves until ctx ends. It closes the listeners and the agent's data directory.
+func Run(ctx context.Context, cfg Config) error {
+	api, err := litesrv.New(litesrv.Config{
+		Backend: cfg.Agent, Synced: cfg.Agent.Ready, Logger: cfg.Logger, Metrics: cfg.Metrics,
+	})
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return cfg.Agent.Run(ctx) })
+	g.Go(func() error { return run.HTTP(ctx, cfg.Serve, litesrv.NewHTTPServer(api)) })
+	if cfg.HTTP != nil {
+		g.Go(func() error { return run.HTTP(ctx, cfg.HTTP, run.Server(obs.Handler(cfg.Metrics, cfg.Agent.Ready))) })
+	}
+	return g.Wait()
+}

@@ -1,0 +1,96 @@
+// Package edgehub is the edge's side: a store, a session with a hub, and the logs that are served from. Agent wires them.
+package edgehub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/credentials"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tombolo-sync/tombolo/edgehub/session"
+	"github.com/tombolo-sync/tombolo/edgehub/store"
+	"github.com/tombolo-sync/tombolo/internal/apidoc"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+// Config is what an Agent needs. Name, Hubs, DataDir and Credentials are required.
+type Config struct {
+	Name        string   // the edge's name, as its certificate says
+	Hubs        []string // host:port, tried in turn
+	DataDir     string   // owned by the agent while it runs
+	Credentials credentials.TransportCredentials
+	// Window bounds how far back each resource can be watched from. The zero value means 8 MiB and 20,000 events.
+	Window watchlog.Config
+	// Probe checks a suspect file before it is opened, in another process: see store.Options.
+	Probe    func(path string) error
+	Software string // version, told to the hub
+	Logger   *slog.Logger
+	Metrics  prometheus.Registerer
+
+	// MinBackoff and MaxBackoff bound the wait between two attempts to reach a hub: see session.Config.
+	MinBackoff, MaxBackoff time.Duration
+}
+
+// Agent is a running edge. What it serves from is there as soon as New returns.
+type Agent struct {
+	store  *store.Store
+	client *session.Client
+}
+
+// DefaultWindow is an edge's window for each resource, when none is given.
+var DefaultWindow = watchlog.Config{MaxBytes: 8 << 20, MaxEvents: 20_000}
+
+// New opens the data directory. Errors: those of store.Open, and a required part of the configuration is missing.
+func New(cfg Config) (*Agent, error) {
+	if cfg.DataDir == "" {
+		return nil, errors.New("edgehub: a data directory is required")
+	}
+	if cfg.Window == (watchlog.Config{}) {
+		cfg.Window = DefaultWindow
+	}
+	st, err := store.Open(cfg.DataDir, store.Options{Window: cfg.Window, Logger: cfg.Logger, Probe: cfg.Probe})
+	if err != nil {
+		return nil, err
+	}
+	client, err := session.New(session.Config{
+		Edge: cfg.Name, Hubs: cfg.Hubs, Credentials: cfg.Credentials, Store: st, Window: cfg.Window,
+		Software: cfg.Software, Logger: cfg.Logger, Metrics: cfg.Metrics,
+		MinBackoff: cfg.MinBackoff, MaxBackoff: cfg.MaxBackoff,
+	})
+	if err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	return &Agent{store: st, client: client}, nil
+}
+
+// Run keeps in step with a hub until ctx ends, and then closes the data directory. It is called once.
+func (a *Agent) Run(ctx context.Context) error {
+	err := a.client.Run(ctx)
+	if cerr := a.store.Close(); cerr != nil {
+		err = errors.Join(err, fmt.Errorf("close the data directory: %w", cerr))
+	}
+	return err
+}
+
+// Log returns the log of a resource, apidoc.ErrUnknownResource when the edge does not hold it.
+func (a *Agent) Log(gvr schema.GroupVersionResource) (*watchlog.Log, error) { return a.client.Log(gvr) }
+
+// Documents are the cloud's API documents.
+func (a *Agent) Documents() *apidoc.Set { return a.client.Documents() }
+
+// Contact tells whether the edge follows the cloud at this moment, and when it last heard of a hub.
+func (a *Agent) Contact() (live bool, last time.Time) { return a.client.Contact() }
+
+// Ready tells why the edge can't serve yet, nil when it can.
+func (a *Agent) Ready() error { return a.client.Ready() }
+
+// Logs returns the logs that the edge serves from.
+func (a *Agent) Logs() []*watchlog.Log { return a.client.Logs() }
+
+// BytesReceived returns how many bytes came from hubs since the start.
+func (a *Agent) BytesReceived() int64 { return a.client.BytesReceived() }

@@ -1,0 +1,227 @@
+package session
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tombolo-sync/tombolo/edgehub/store"
+	"github.com/tombolo-sync/tombolo/internal/delta"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+)
+
+// subscription takes note of how the hub is going to bring a resource up to date.
+func (s *session) subscription(m *tombolov1.Subscription) error {
+	gr := schema.GroupResource{Group: m.GetResource().GetGroup(), Resource: m.GetResource().GetResource()}
+	s.c.metrics.plans.WithLabelValues(m.GetPlan().String()).Inc()
+	if m.GetPlan() == tombolov1.Plan_PLAN_WAIT {
+		s.c.log.Info("the hub has to wait", "resource", gr, "reason", m.GetReason())
+		if r := s.c.replicas[gr]; r != nil {
+			r.live = false
+		}
+		return nil
+	}
+	r, err := s.prepare(gr, m)
+	if err != nil {
+		return fmt.Errorf("%s: %w", gr, err)
+	}
+	s.c.log.Info("resource", "resource", gr, "plan", m.GetPlan(), "from", r.log.Rev(), "staged", r.step.staged)
+	delete(s.ids, s.numbers[r])
+	s.ids[m.GetId()], s.numbers[r] = r, m.GetId()
+	r.step.exact = nil
+	switch m.GetPlan() {
+	case tombolov1.Plan_PLAN_RESUME:
+		r.live, r.step.open = true, false
+		return s.discardStaged(r)
+	case tombolov1.Plan_PLAN_CHANGES:
+		r.live, r.step.open = false, true
+		return nil
+	case tombolov1.Plan_PLAN_RECONCILE:
+		r.live, r.step.open = false, true
+		if r.asked {
+			return nil
+		}
+		return s.sendInventory(r, "")
+	default:
+		return fmt.Errorf("%s: the hub has a plan %s, which this version does not know", gr, m.GetPlan())
+	}
+}
+
+// prepare returns the replica of a subscription, made or adapted to what the hub says that the resource is.
+func (s *session) prepare(gr schema.GroupResource, m *tombolov1.Subscription) (*replica, error) {
+	res := resourceOf(gr, m.GetInfo())
+	r := s.c.replicas[gr]
+	if r != nil && reflect.DeepEqual(r.log.Resource(), res) {
+		r.pending = target{s.epoch, m.GetView()}
+		return r, nil
+	}
+	st := store.State{Resource: *res, Epoch: s.epoch, Scope: m.GetView()}
+	if r != nil {
+		s.c.log.Info("resource redefined", "resource", gr)
+		st.Epoch, st.Scope = r.epoch, r.view
+	}
+	if err := s.c.cfg.Store.Update(func(tx *store.Tx) error { return tx.Describe(st) }); err != nil {
+		return nil, err
+	}
+	fresh, err := s.reload(gr)
+	if err != nil {
+		return nil, err
+	}
+	fresh.pending = target{s.epoch, m.GetView()}
+	if r != nil {
+		s.numbers[fresh] = s.numbers[r]
+		delete(s.numbers, r)
+	}
+	s.c.register(fresh)
+	if r != nil {
+		r.log.Close(nil) // its watches go on with the new log
+	}
+	return fresh, nil
+}
+
+// reload restores a resource from the store.
+func (s *session) reload(gr schema.GroupResource) (*replica, error) {
+	states, err := s.c.cfg.Store.Resources()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(states, func(st store.State) bool { return st.Resource.GroupResource() == gr })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: %s", store.ErrUnknownResource, gr)
+	}
+	return s.c.restore(states[i])
+}
+
+func resourceOf(gr schema.GroupResource, info *tombolov1.ResourceInfo) *watchlog.Resource {
+	res := &watchlog.Resource{
+		Group: gr.Group, Version: info.GetVersion(), Name: gr.Resource, Kind: info.GetKind(), ListKind: info.GetListKind(),
+		Namespaced: info.GetNamespaced(), Custom: info.GetCustom(),
+	}
+	for _, f := range info.GetFields() {
+		res.Fields = append(res.Fields, watchlog.Field{
+			Label: f.GetLabel(), Path: f.GetPath(), Default: f.GetDefault(), Indexed: f.GetIndexed(),
+		})
+	}
+	return res
+}
+
+// discardStaged gives up a catch-up that turned out to be needless: the hub can tell every event.
+func (s *session) discardStaged(r *replica) error {
+	if r.step.staged == 0 && len(r.step.ops) == 0 {
+		return nil
+	}
+	if err := s.c.cfg.Store.Update(func(tx *store.Tx) error { return tx.DiscardStaged(r.gr) }); err != nil {
+		return err
+	}
+	r.step = step{ops: map[string]watchlog.Op{}}
+	return nil
+}
+
+// checkpoint ends a catch-up, or compares what the edge holds with what it should.
+func (s *session) checkpoint(m *tombolov1.Checkpoint) error {
+	r, err := s.replica(m.GetSubscription())
+	if err != nil {
+		return err
+	}
+	want, err := delta.Parse(m.GetCount(), m.GetDigest())
+	if err != nil {
+		return fmt.Errorf("%s: checkpoint: %w", r.gr, err)
+	}
+	if r.step.open {
+		return s.finish(r, m.GetRev(), want)
+	}
+	if r.digest == want || r.asked {
+		return nil
+	}
+	return s.disagree(r, m.GetRev(), want, r.digest)
+}
+
+// finish ends a catch-up if its outcome is what the hub holds.
+func (s *session) finish(r *replica, rev uint64, want delta.Digest) error {
+	batch, got := r.outcome(rev)
+	if got != want {
+		return s.disagree(r, rev, want, got)
+	}
+	if err := s.adopt(r, batch); err != nil {
+		return err
+	}
+	r.live, r.asked = true, false
+	s.c.log.Info("resource synced", "resource", r.gr, "rev", r.log.Rev(), "objects", r.digest.Count, "changes", len(batch.Events))
+	return s.ack(r, r.log.Rev())
+}
+
+// adopt makes the outcome of a step durable, then visible.
+func (s *session) adopt(r *replica, batch watchlog.Batch) error {
+	r.epoch, r.view = r.pending.epoch, r.pending.view
+	err := s.c.cfg.Store.Update(func(tx *store.Tx) error {
+		if err := tx.Describe(r.state()); err != nil {
+			return err
+		}
+		if err := tx.Apply(r.gr, batch); err != nil {
+			return err
+		}
+		return tx.DiscardStaged(r.gr)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.gr, err)
+	}
+	if err := r.log.Commit(batch); err != nil {
+		return fmt.Errorf("%s: %w", r.gr, err)
+	}
+	r.digest.Apply(batch.Events)
+	r.step = step{ops: map[string]watchlog.Op{}}
+	return nil
+}
+
+// finishGapped ends a live step whose events the hub does not know one by one. There is no checkpoint to wait for.
+func (s *session) finishGapped(b *tombolov1.Batch) error {
+	r, err := s.replica(b.GetSubscription())
+	if err != nil {
+		return err
+	}
+	ops, err := s.decode(r, b)
+	if err != nil {
+		return err
+	}
+	r.step.add(ops)
+	batch, _ := r.outcome(b.GetUptoRev())
+	if err := s.adopt(r, batch); err != nil {
+		return err
+	}
+	return s.ack(r, r.log.Rev())
+}
+
+// disagree reports that a checkpoint does not agree, and asks for what differs.
+func (s *session) disagree(r *replica, rev uint64, want, got delta.Digest) error {
+	s.c.metrics.mismatches.Inc()
+	reason := fmt.Sprintf("at %d the hub holds %d objects, the edge %d", rev, want.Count, got.Count)
+	s.c.log.Warn("hub and edge disagree", "resource", r.gr, "rev", rev, "hub", want.Count, "edge", got.Count)
+	return s.sendInventory(r, reason)
+}
+
+// inventoryItems is how many items one message of an inventory has.
+const inventoryItems = 2000
+
+// sendInventory tells the hub what the edge holds, or would hold if the step under way ended now.
+func (s *session) sendInventory(r *replica, reason string) error {
+	r.asked = true
+	var items []*tombolov1.Item
+	r.holds(func(o *watchlog.Object) {
+		items = append(items, &tombolov1.Item{Key: o.Key(), Uid: o.UID(), Rev: o.Rev(), Crc32C: delta.Checksum(o.JSON())})
+	})
+	for {
+		n := min(len(items), inventoryItems)
+		err := s.stream.Send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Inventory{Inventory: &tombolov1.Inventory{
+			Subscription: s.numbers[r], Items: items[:n], More: n < len(items), Reason: reason,
+		}}})
+		if err != nil {
+			return err
+		}
+		if items = items[n:]; len(items) == 0 {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tombolo-sync/tombolo/internal/apidoc"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+)
+
+// Version is the protocol version that the edge speaks.
+const Version = 1
+
+const (
+	maxMessage   = 8 << 20
+	streamWindow = 64 << 10
+)
+
+// Client keeps the edge's logs in step with a hub. What it serves from is there as soon as New returns.
+type Client struct {
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+	docs    *apidoc.Set
+
+	mu       sync.RWMutex                                  // guards the map; the replicas belong to Run
+	replicas map[schema.GroupResource]*replica             // what the edge holds
+	logs     map[schema.GroupVersionResource]*watchlog.Log // the same for readers
+
+	heard   atomic.Int64 // when a hub was last heard of, in Unix nanoseconds; 0 never
+	linked  atomic.Bool  // a session is open
+	current atomic.Bool  // everything is caught up
+	bytes   atomic.Int64 // bytes that came from hubs, as they were on the wire
+	hub     atomic.Value // string: the hub of the session
+}
+
+// infoHeard is the name under which the store keeps when a hub was last heard of.
+const infoHeard = "last-contact"
+
+// New returns a client whose logs hold what is in the store. Errors: a required part of the configuration is missing, or
+// the store can't be read.
+func New(cfg Config) (*Client, error) {
+	if err := cfg.setDefaults(); err != nil {
+		return nil, err
+	}
+	c := &Client{
+		cfg: cfg, log: cfg.Logger, docs: apidoc.NewSet(),
+		replicas: map[schema.GroupResource]*replica{}, logs: map[schema.GroupVersionResource]*watchlog.Log{},
+	}
+	c.metrics = newMetrics(cfg.Metrics, c)
+	if err := c.load(); err != nil {
+		return nil, fmt.Errorf("load what the edge holds: %w", err)
+	}
+	return c, nil
+}
+
+// load restores everything from the store.
+func (c *Client) load() error {
+	docs, err := c.cfg.Store.Documents()
+	if err != nil {
+		return err
+	}
+	c.docs.Replace(docs)
+	states, err := c.cfg.Store.Resources()
+	if err != nil {
+		return err
+	}
+	for _, st := range states {
+		r, err := c.restore(st)
+		if err != nil {
+			return fmt.Errorf("%s: %w", st.Resource.GroupResource(), err)
+		}
+		c.register(r)
+	}
+	heard, err := c.cfg.Store.Info(infoHeard)
+	if err != nil || heard == "" {
+		return err
+	}
+	at, err := time.Parse(time.RFC3339Nano, heard)
+	if err != nil {
+		return fmt.Errorf("time of the last contact: %w", err)
+	}
+	c.heard.Store(at.UnixNano())
+	return nil
+}
+
+// register makes a replica's log the one that readers of the resource get.
+func (c *Client) register(r *replica) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgetLocked(r.gr)
+	c.replicas[r.gr] = r
+	c.logs[r.log.Resource().GroupVersionResource()] = r.log
+}
+
+// forget takes a resource away from readers.
+func (c *Client) forget(gr schema.GroupResource) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgetLocked(gr)
+}
+
+func (c *Client) forgetLocked(gr schema.GroupResource) {
+	if old := c.replicas[gr]; old != nil {
+		delete(c.logs, old.log.Resource().GroupVersionResource())
+		delete(c.replicas, gr)
+	}
+}
+
+// Log returns the log of a resource, apidoc.ErrUnknownResource when the edge does not hold it in that version.
+func (c *Client) Log(gvr schema.GroupVersionResource) (*watchlog.Log, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if l := c.logs[gvr]; l != nil {
+		return l, nil
+	}
+	return nil, fmt.Errorf("%w: %s", apidoc.ErrUnknownResource, gvr)
+}
+
+// Documents are the cloud's API documents.
+func (c *Client) Documents() *apidoc.Set { return c.docs }
+
+// Contact tells whether the edge follows the cloud at this moment, and when it last heard of a hub (zero: never).
+func (c *Client) Contact() (live bool, last time.Time) {
+	if at := c.heard.Load(); at != 0 {
+		last = time.Unix(0, at)
+	}
+	return c.linked.Load() && c.current.Load(), last
+}
+
+// Ready tells why the edge can't serve yet: nil once there are API documents and every resource has a first state.
+func (c *Client) Ready() error {
+	if c.docs.Hash() == "" {
+		return errors.New("no hub was reached yet")
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if len(c.logs) == 0 {
+		return errors.New("no resource is synced yet")
+	}
+	for gvr, l := range c.logs {
+		if !l.IsReady() {
+			return fmt.Errorf("%s is not synced yet", gvr.GroupResource())
+		}
+	}
+	return nil
+}
+
+// Logs returns the logs that the edge serves from, in the order of their resources' names.
+func (c *Client) Logs() []*watchlog.Log {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	out := make([]*watchlog.Log, 0, len(c.logs))
+	for _, l := range c.logs {
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b *watchlog.Log) int {
+		return compareResources(a.Resource().GroupResource(), b.Resource().GroupResource())
+	})
+	return out
+}
+
+// BytesReceived returns how many bytes came from hubs since the start, as they were on the wire.
+func (c *Client) BytesReceived() int64 { return c.bytes.Load() }
+
+// Run stays connected to a hub, whichever one can be reached, until ctx ends; then it returns nil.
+func (c *Client) Run(ctx context.Context) error {
+	wait := backoff{minimum: c.cfg.MinBackoff, maximum: c.cfg.MaxBackoff}
+	defer c.closeLogs()
+	for turn := 0; ; turn++ {
+		hub := c.cfg.Hubs[turn%len(c.cfg.Hubs)]
+		opened, retry, err := c.connect(ctx, hub)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if opened {
+			wait.reset()
+		}
+		d := wait.next()
+		if len(c.cfg.Hubs) == 1 || turn%len(c.cfg.Hubs) == len(c.cfg.Hubs)-1 {
+			d = max(d, retry)
+		} else if !opened {
+			d = min(d, c.cfg.MinBackoff) // another hub may be there at once
+		}
+		c.log.Warn("no hub", "hub", hub, "err", err, "retry", d.Round(time.Millisecond))
+		if !sleep(ctx, d) {
+			return nil
+		}
+	}
+}
+
+func (c *Client) closeLogs() {
+	for _, l := range c.Logs() {
+		l.Close(nil)
+	}
+}
+
+// connect runs one session with a hub. It tells whether the hub took the session, and how long the hub wants it to stay
+// away.
+func (c *Client) connect(ctx context.Context, hub string) (opened bool, retry time.Duration, err error) {
+	conn, err := grpc.NewClient("passthrough:///"+hub, c.dialOptions()...)
+	if err != nil {
+		return false, 0, fmt.Errorf("dial: %w", err)
+	}
+	defer conn.Close() //nolint:errcheck // nothing is under way any more
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	// The stream is opened once the connection is up; until then this timer is what ends a hub that swallows packets.
+	timer := time.AfterFunc(c.cfg.ConnectTimeout, func() { cancel(errors.New("the hub does not answer")) })
+	defer timer.Stop()
+	stream, err := tombolov1.NewSyncServiceClient(conn).Sync(ctx)
+	if err != nil {
+		return false, 0, explain(ctx, err)
+	}
+	s := &session{c: c, stream: stream, hub: hub, cancel: cancel, opened: func() { timer.Stop() }, ids: map[uint32]*replica{}}
+	err = s.run(ctx)
+	return s.welcomed, s.retry, explain(ctx, err)
+}
+
+// explain prefers the reason why we gave up a session over the cancellation that it led to.
+func explain(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && (status.Code(err) == codes.Canceled || errors.Is(err, context.Canceled)) {
+		return cause
+	}
+	return err
+}
+
+func (c *Client) dialOptions() []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithTransportCredentials(c.cfg.Credentials),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(streamWindow),
+		grpc.WithReadBufferSize(8 << 10), grpc.WithWriteBufferSize(4 << 10),
+		grpc.WithStatsHandler(wireCounter{&c.bytes}),
+		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
+	}
+}

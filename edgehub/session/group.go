@@ -1,0 +1,230 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tombolo-sync/tombolo/edgehub/store"
+	"github.com/tombolo-sync/tombolo/internal/delta"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+)
+
+// group is what goes into one transaction: exact steps, which become visible with it, and parts of catch-ups, which are
+// staged.
+type group struct {
+	s     *session
+	bytes int
+	parts []*part // in the order in which their replicas came first
+}
+
+// part is a group's share of one replica.
+type part struct {
+	r      *replica
+	ops    []watchlog.Op // exact, in order
+	upto   uint64        // the position behind ops; 0: none
+	staged []watchlog.Op
+	stage  uint64 // everything up to here is staged
+	batch  watchlog.Batch
+}
+
+func newGroup(s *session) *group { return &group{s: s} }
+
+// part returns the group's share of r.
+func (g *group) part(r *replica) *part {
+	for _, p := range g.parts {
+		if p.r == r {
+			return p
+		}
+	}
+	p := &part{r: r}
+	g.parts = append(g.parts, p)
+	return p
+}
+
+// take puts a message into the group. It returns false for one that stands for itself.
+func (g *group) take(m *tombolov1.SyncResponse) (bool, error) {
+	switch m := m.GetMessage().(type) {
+	case *tombolov1.SyncResponse_Batch:
+		r, err := g.s.replica(m.Batch.GetSubscription())
+		if err != nil {
+			return true, err
+		}
+		if m.Batch.GetGapFrom() != 0 && !m.Batch.GetMore() && !r.step.open {
+			return false, nil // ends a step that has a gap
+		}
+		return true, g.batch(r, m.Batch)
+	case *tombolov1.SyncResponse_Progress:
+		for _, a := range m.Progress.GetAdvances() {
+			r, err := g.s.replica(a.GetSubscription())
+			if err != nil {
+				return true, err
+			}
+			if r.step.open || len(r.step.exact) > 0 {
+				return true, fmt.Errorf("%s: the hub reports progress inside a step", r.gr)
+			}
+			p := g.part(r)
+			p.upto = max(p.upto, a.GetRev())
+		}
+		return true, nil
+	default:
+		return false, nil
+	}
+}
+
+// batch takes in a batch that becomes visible with the group, or that is part of a longer step.
+func (g *group) batch(r *replica, b *tombolov1.Batch) error {
+	ops, err := g.s.decode(r, b)
+	if err != nil {
+		return err
+	}
+	for _, op := range ops {
+		if op.Object != nil {
+			g.bytes += op.Object.Size()
+		}
+	}
+	p := g.part(r)
+	switch {
+	case r.step.open || b.GetGapFrom() != 0:
+		p.staged = append(p.staged, ops...)
+		p.stage = max(p.stage, b.GetUptoRev(), r.step.staged, r.log.Rev(), 1)
+	case b.GetMore():
+		r.step.exact = append(r.step.exact, ops...)
+	default:
+		p.ops = append(append(p.ops, r.step.exact...), ops...)
+		p.upto = max(p.upto, b.GetUptoRev())
+		r.step.exact = nil
+	}
+	return nil
+}
+
+// commit makes the group durable, then visible, then known to the hub.
+func (g *group) commit() error {
+	work := g.parts[:0]
+	for _, p := range g.parts {
+		if p.upto > p.r.log.Rev() {
+			p.batch = p.r.log.Snapshot().Plan(p.ops, p.upto)
+		}
+		if p.batch.Rev > 0 || p.stage > 0 {
+			work = append(work, p)
+		}
+	}
+	if len(work) == 0 {
+		return nil
+	}
+	start := time.Now()
+	if err := g.s.c.cfg.Store.Update(func(tx *store.Tx) error { return g.s.write(tx, work) }); err != nil {
+		return err
+	}
+	g.s.c.metrics.commits.Observe(time.Since(start).Seconds())
+	for _, p := range work {
+		if err := p.publish(); err != nil {
+			return err
+		}
+		if err := g.s.ack(p.r, p.batch.Rev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write is the group's transaction.
+func (s *session) write(tx *store.Tx, parts []*part) error {
+	if time.Since(s.noted) > noteEvery {
+		if err := s.noteContact(tx); err != nil {
+			return err
+		}
+	}
+	for _, p := range parts {
+		if p.batch.Rev > 0 {
+			if err := tx.Apply(p.r.gr, p.batch); err != nil {
+				return err
+			}
+		}
+		if p.stage > 0 {
+			if err := tx.Stage(p.r.gr, p.staged, p.stage); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// publish makes visible what has become durable.
+func (p *part) publish() error {
+	if p.batch.Rev > 0 {
+		if err := p.r.log.Commit(p.batch); err != nil {
+			return fmt.Errorf("%s: %w", p.r.gr, err)
+		}
+		p.r.digest.Apply(p.batch.Events)
+	}
+	if p.stage > 0 {
+		p.r.step.add(p.staged)
+		p.r.step.staged = p.stage
+	}
+	return nil
+}
+
+// add puts operations of a catch-up over what is known of their keys.
+func (st *step) add(ops []watchlog.Op) {
+	for _, op := range ops {
+		if old, ok := st.ops[op.Key]; ok && op.Rev != 0 && op.Rev < old.Rev {
+			continue
+		}
+		st.ops[op.Key] = op
+	}
+}
+
+// replica returns the replica that a subscription id stands for.
+func (s *session) replica(id uint32) (*replica, error) {
+	if r := s.ids[id]; r != nil {
+		return r, nil
+	}
+	return nil, fmt.Errorf("the hub refers to subscription %d, which it has not announced", id)
+}
+
+var errDamaged = errors.New("an object has come in damaged")
+
+// decode turns a batch's operations into ops, and holds every object against its checksum.
+func (s *session) decode(r *replica, b *tombolov1.Batch) ([]watchlog.Op, error) {
+	ops := make([]watchlog.Op, 0, len(b.GetOperations()))
+	for _, o := range b.GetOperations() {
+		op, err := decodeOp(r, o)
+		if err != nil {
+			return nil, fmt.Errorf("%s %q: %w", r.gr, o.GetKey(), err)
+		}
+		s.received += uint64(len(o.GetData()))
+		ops = append(ops, op)
+	}
+	s.c.metrics.operations.Add(float64(len(ops)))
+	return ops, nil
+}
+
+func decodeOp(r *replica, o *tombolov1.Operation) (watchlog.Op, error) {
+	op := watchlog.Op{Key: o.GetKey(), Rev: o.GetRev()}
+	switch o.GetType() {
+	case tombolov1.OperationType_OPERATION_TYPE_DELETE:
+		if op.Key == "" {
+			return op, errors.New("a deletion without a key")
+		}
+		return op, nil
+	case tombolov1.OperationType_OPERATION_TYPE_PUT:
+	default:
+		return op, fmt.Errorf("operation type %s is unknown", o.GetType())
+	}
+	if o.GetEncoding() != tombolov1.Encoding_ENCODING_JSON {
+		return op, fmt.Errorf("encoding %s was not agreed on", o.GetEncoding())
+	}
+	if delta.Checksum(o.GetData()) != o.GetCrc32C() {
+		return op, errDamaged
+	}
+	var err error
+	if op.Object, err = r.log.Decoder().Decode(o.GetData()); err != nil {
+		return op, err
+	}
+	if op.Object.Key() != op.Key {
+		return op, fmt.Errorf("%w: it is %q", errDamaged, op.Object.Key())
+	}
+	return op, nil
+}

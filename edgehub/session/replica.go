@@ -1,0 +1,97 @@
+package session
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tombolo-sync/tombolo/edgehub/store"
+	"github.com/tombolo-sync/tombolo/internal/delta"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+// replica is one resource at the edge. It belongs to the goroutine of Client.Run; readers get its log only.
+type replica struct {
+	gr     schema.GroupResource
+	log    *watchlog.Log
+	epoch  string // the cluster that the data is of
+	view   string // hash of the view that the data is of
+	digest delta.Digest
+
+	// pending is the view and cluster that the step under way leads to.
+	pending target
+	step    step
+	live    bool // caught up, in this session
+	asked   bool // an inventory was sent, in this session, that was not answered yet
+}
+
+// target is what the data will be of when a step is finished.
+type target struct{ epoch, view string }
+
+// step is a run of operations of which nothing may be visible before its end.
+type step struct {
+	open    bool                   // a catch-up is under way: it ends with a checkpoint
+	staged  uint64                 // all changes up to here are staged, durably
+	ops     map[string]watchlog.Op // the newest of each key; for a catch-up also on disk
+	exact   []watchlog.Op          // the part of an exact step that has arrived, not on disk
+	gapFrom uint64
+}
+
+// restore returns the replica that the store holds.
+func (c *Client) restore(st store.State) (*replica, error) {
+	res := st.Resource
+	r := &replica{gr: res.GroupResource(), log: watchlog.New(&res, c.cfg.Window), epoch: st.Epoch, view: st.Scope}
+	r.pending = target{st.Epoch, st.Scope}
+	content, err := c.cfg.Store.Load(r.gr, r.log.Decoder())
+	if err != nil {
+		return nil, err
+	}
+	if content.Rev > 0 {
+		if err := r.log.Load(content.Content); err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range content.Objects {
+		r.digest.Add(o)
+	}
+	r.step = step{staged: st.StagedRev, ops: map[string]watchlog.Op{}}
+	for _, op := range content.Staged {
+		r.step.ops[op.Key] = op
+	}
+	return r, nil
+}
+
+// outcome returns what a finished step makes of the replica at position rev, and the digest of that.
+func (r *replica) outcome(rev uint64) (watchlog.Batch, delta.Digest) {
+	ops := make([]watchlog.Op, 0, len(r.step.ops))
+	for _, op := range r.step.ops {
+		ops = append(ops, op)
+	}
+	b := r.log.Snapshot().PlanCatchup(ops, rev)
+	d := r.digest
+	d.Apply(b.Events)
+	return b, d
+}
+
+// holds calls f with every object that the replica would hold if the step ended now.
+func (r *replica) holds(f func(*watchlog.Object)) {
+	for o := range r.log.Snapshot().All("") {
+		if _, ok := r.step.ops[o.Key()]; !ok {
+			f(o)
+		}
+	}
+	for _, op := range r.step.ops {
+		if op.Object != nil {
+			f(op.Object)
+		}
+	}
+}
+
+// state is what the store keeps of the replica beside objects and position.
+func (r *replica) state() store.State {
+	return store.State{Resource: *r.log.Resource(), Epoch: r.epoch, Scope: r.view}
+}
+
+func compareResources(a, b schema.GroupResource) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
+}

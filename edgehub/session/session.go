@@ -1,0 +1,302 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tombolo-sync/tombolo/edgehub/store"
+	"github.com/tombolo-sync/tombolo/internal/apidoc"
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+)
+
+// session is one stream to a hub. It belongs to the goroutine of run, but for what receive does.
+type session struct {
+	c      *Client
+	stream tombolov1.SyncService_SyncClient
+	hub    string
+	cancel context.CancelCauseFunc
+	opened func() // called once the hub has answered
+
+	welcomed bool
+	epoch    string
+	progress time.Duration // how often the hub sends something
+	retry    time.Duration // how long the hub wants us to stay away
+	ids      map[uint32]*replica
+	numbers  map[*replica]uint32
+	docs     []apidoc.Document // of a set of documents that is coming in
+	received uint64            // bytes of objects taken off the stream
+	noted    time.Time         // the time of contact that is stored
+}
+
+const (
+	// queued is how many messages may wait for the disk; the hub sends no more than its window anyway.
+	queued = 32
+	// groupBytes is how many bytes of objects go into one commit, unless a single message has more.
+	groupBytes = 4 << 20
+	// noteEvery is how far the stored time of the last contact may be behind after a crash.
+	noteEvery = 30 * time.Second
+	// silences is how many progress intervals without a message mean that the hub is lost.
+	silences = 3
+)
+
+var errSilent = errors.New("the hub has fallen silent")
+
+// run serves the session until it ends.
+func (s *session) run(ctx context.Context) error {
+	s.numbers = map[*replica]uint32{}
+	if err := s.hello(); err != nil {
+		return err
+	}
+	in := make(chan *tombolov1.SyncResponse, queued)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- s.receive(ctx, in)
+		close(in)
+	}()
+	err := s.apply(ctx, in)
+	s.cancel(err)
+	s.disconnected()
+	for range in { //nolint:revive // receive may be waiting to hand over a message
+	}
+	if received := <-ended; err == nil {
+		err = received
+	}
+	return err
+}
+
+// hello tells the hub what the edge holds.
+func (s *session) hello() error {
+	h := &tombolov1.Hello{
+		Version: Version, Edge: s.c.cfg.Edge, Software: s.c.cfg.Software, DocumentsHash: s.c.docs.Hash(),
+	}
+	for gr, r := range s.c.replicas {
+		r.live, r.asked, r.step.exact = false, false, nil
+		h.Positions = append(h.Positions, &tombolov1.Position{
+			Resource: &tombolov1.Resource{Group: gr.Group, Resource: gr.Resource},
+			Epoch:    r.pending.epoch, View: r.known(), Rev: r.log.Rev(), StagedRev: r.step.staged,
+			Count: r.digest.Count, Digest: r.digest.Bytes(),
+		})
+	}
+	return s.stream.Send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Hello{Hello: h}})
+}
+
+// known returns the view that the data is of; of a first sync, the view that it leads to.
+func (r *replica) known() string {
+	if r.log.IsReady() {
+		return r.view
+	}
+	return r.pending.view
+}
+
+// receive hands messages over in their order until the stream ends.
+func (s *session) receive(ctx context.Context, in chan<- *tombolov1.SyncResponse) error {
+	for {
+		m, err := s.stream.Recv()
+		if err != nil {
+			return err
+		}
+		s.c.heard.Store(time.Now().UnixNano())
+		select {
+		case in <- m:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// apply takes messages in groups: what arrived during one commit goes into the next one together.
+func (s *session) apply(ctx context.Context, in <-chan *tombolov1.SyncResponse) error {
+	watch := time.NewTimer(time.Minute)
+	defer watch.Stop()
+	for {
+		if s.progress > 0 {
+			watch.Reset(silences * s.progress)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-watch.C:
+			return errSilent
+		case m, ok := <-in:
+			if !ok {
+				return nil // receive says why
+			}
+			if err := s.applyGroup(in, m); err != nil {
+				return err
+			}
+			s.c.current.Store(s.caughtUp())
+		}
+	}
+}
+
+// applyGroup applies m and what has arrived behind it.
+func (s *session) applyGroup(in <-chan *tombolov1.SyncResponse, m *tombolov1.SyncResponse) error {
+	g := newGroup(s)
+	for {
+		taken, err := g.take(m)
+		if err != nil {
+			return err
+		}
+		if !taken { // it stands for itself
+			if err := g.commit(); err != nil {
+				return err
+			}
+			if err := s.control(m); err != nil {
+				return err
+			}
+			g = newGroup(s)
+		}
+		if g.bytes >= groupBytes {
+			return g.commit()
+		}
+		select {
+		case next, ok := <-in:
+			if !ok {
+				return g.commit()
+			}
+			m = next
+		default:
+			return g.commit()
+		}
+	}
+}
+
+// control applies a message that does not go into a group.
+func (s *session) control(m *tombolov1.SyncResponse) error {
+	if !s.welcomed && m.GetWelcome() == nil {
+		return errors.New("the hub's first message is not a Welcome")
+	}
+	switch m := m.GetMessage().(type) {
+	case *tombolov1.SyncResponse_Welcome:
+		return s.welcome(m.Welcome)
+	case *tombolov1.SyncResponse_Subscription:
+		return s.subscription(m.Subscription)
+	case *tombolov1.SyncResponse_Checkpoint:
+		return s.checkpoint(m.Checkpoint)
+	case *tombolov1.SyncResponse_Documents:
+		return s.documents(m.Documents)
+	case *tombolov1.SyncResponse_Unsubscription:
+		gr := schema.GroupResource{
+			Group: m.Unsubscription.GetResource().GetGroup(), Resource: m.Unsubscription.GetResource().GetResource(),
+		}
+		return s.drop(gr, m.Unsubscription.GetReason())
+	case *tombolov1.SyncResponse_Drain:
+		s.retry = time.Duration(m.Drain.GetRetryAfterMs()) * time.Millisecond
+		return errors.New("the hub asked us to leave")
+	case *tombolov1.SyncResponse_Batch:
+		return s.finishGapped(m.Batch)
+	default:
+		return fmt.Errorf("the hub sent a %T, which this version does not know", m)
+	}
+}
+
+func (s *session) welcome(w *tombolov1.Welcome) error {
+	switch {
+	case s.welcomed:
+		return errors.New("the hub sent a second Welcome")
+	case w.GetVersion() != Version:
+		return fmt.Errorf("the hub speaks protocol version %d, this edge speaks %d", w.GetVersion(), Version)
+	case w.GetEpoch() == "":
+		return errors.New("the hub does not name its cluster")
+	}
+	s.opened()
+	s.welcomed, s.epoch = true, w.GetEpoch()
+	s.progress = max(time.Second, time.Duration(w.GetProgressIntervalMs())*time.Millisecond)
+	s.c.metrics.sessions.Inc()
+	s.c.hub.Store(s.hub)
+	s.c.linked.Store(true)
+	s.c.log.Info("connected", "hub", s.hub, "software", w.GetSoftware(), "cluster", w.GetEpoch())
+	return s.dropForeign()
+}
+
+// dropForeign forgets what is of another cluster: its revisions mean nothing here.
+func (s *session) dropForeign() error {
+	for gr, r := range s.c.replicas {
+		if r.pending.epoch != s.epoch {
+			s.c.log.Warn("data of another cluster is dropped", "resource", gr, "was", r.pending.epoch, "is", s.epoch)
+			if err := s.drop(gr, "the hub belongs to another cluster"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// drop forgets a resource. Its watches end.
+func (s *session) drop(gr schema.GroupResource, reason string) error {
+	r := s.c.replicas[gr]
+	if r == nil {
+		return nil
+	}
+	if err := s.c.cfg.Store.Update(func(tx *store.Tx) error { return tx.Drop(gr) }); err != nil {
+		return fmt.Errorf("drop %s: %w", gr, err)
+	}
+	s.c.log.Info("resource dropped", "resource", gr, "reason", reason)
+	s.c.forget(gr)
+	delete(s.ids, s.numbers[r])
+	delete(s.numbers, r)
+	r.log.Close(nil)
+	return nil
+}
+
+// documents takes over a set of API documents once it is complete.
+func (s *session) documents(m *tombolov1.Documents) error {
+	for _, d := range m.GetDocuments() {
+		s.docs = append(s.docs, apidoc.Document{
+			Path: d.GetPath(), Accept: d.GetAccept(), MediaType: d.GetMediaType(), ETag: d.GetEtag(), Body: d.GetBody(),
+		})
+	}
+	if m.GetMore() {
+		return nil
+	}
+	docs := s.docs
+	s.docs = nil
+	if err := s.c.cfg.Store.Update(func(tx *store.Tx) error { return tx.PutDocuments(docs) }); err != nil {
+		return fmt.Errorf("store API documents: %w", err)
+	}
+	if s.c.docs.Replace(slices.Clip(docs)); s.c.docs.Hash() != m.GetHash() {
+		return errors.New("the hub's API documents do not have the hash that it says")
+	}
+	return nil
+}
+
+// caughtUp tells whether the edge has come as far as the hub, with every resource.
+func (s *session) caughtUp() bool {
+	for _, r := range s.c.replicas {
+		if !r.live {
+			return false
+		}
+	}
+	return s.welcomed
+}
+
+// disconnected notes when the hub was last heard of, for after a restart.
+func (s *session) disconnected() {
+	s.c.linked.Store(false)
+	s.c.current.Store(false)
+	if err := s.c.cfg.Store.Update(s.noteContact); err != nil {
+		s.c.log.Error("the time of the last contact was not stored", "err", err)
+	}
+}
+
+// noteContact stores when the hub was last heard of.
+func (s *session) noteContact(tx *store.Tx) error {
+	_, last := s.c.Contact()
+	if last.IsZero() {
+		return nil
+	}
+	s.noted = last
+	return tx.SetInfo(infoHeard, last.UTC().Format(time.RFC3339Nano))
+}
+
+// ack reports that rev is durable; 0 for a part of a step, which only reports the bytes taken.
+func (s *session) ack(r *replica, rev uint64) error {
+	return s.stream.Send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Ack{Ack: &tombolov1.Ack{
+		Subscription: s.numbers[r], Rev: rev, ReceivedBytes: s.received,
+	}}})
+}

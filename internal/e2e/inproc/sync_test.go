@@ -1,0 +1,306 @@
+package inproc
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+// events reads what a reader has up to a position, as "TYPE key@rev".
+func events(t *testing.T, r *watchlog.Reader, wake <-chan struct{}, upto uint64) []string {
+	t.Helper()
+	var out []string
+	for {
+		p, err := r.Read(make([]*watchlog.Event, 0, 16))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range p.Events {
+			out = append(out, fmt.Sprintf("%s %s@%d", e.Type, e.Object.Name(), e.Rev))
+		}
+		if p.Rev >= upto {
+			return out
+		}
+		if !p.More && len(p.Events) == 0 {
+			<-wake
+		}
+	}
+}
+
+func want(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Fatalf("got  %v\nwant %v", got, want)
+	}
+}
+
+func TestLiveEventsReachTheEdge(t *testing.T) {
+	c := newFakeCloud(t)
+	c.put("a", "u1", "mine")
+	src := c.source(watchlog.Config{})
+	src.load()
+	hub, _ := startHub(t, src, newScopes(t, allPods), "127.0.0.1:0")
+	e := startEdge(t, t.TempDir(), hub)
+	from := e.pods().Rev()
+	e.holds(c)
+
+	b, d := c.put("b", "u2", "mine"), c.remove("a")
+	e.waitFor(d)
+	e.holds(c)
+	wake := make(chan struct{}, 1)
+	r, err := e.pods().NewReader(from, wake)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	want(t, events(t, r, wake, d), fmt.Sprint("ADDED b@", b), fmt.Sprint("DELETED a@", d))
+
+	quiet := c.bookmark()
+	e.waitFor(quiet)
+}
+
+func TestScopeLetsObjectsEnterAndLeave(t *testing.T) {
+	c := newFakeCloud(t)
+	c.put("a", "u1", "mine")
+	c.put("b", "u2", "theirs")
+	src := c.source(watchlog.Config{})
+	src.load()
+	hub, _ := startHub(t, src, newScopes(t, myPods), "127.0.0.1:0")
+	e := startEdge(t, t.TempDir(), hub)
+	from := e.pods().Rev()
+	e.holds(c, "mine")
+	enter, leave := c.put("b", "u2", "mine"), c.put("a", "u1", "theirs")
+	c.put("a", "u1", "other")
+	end := c.put("c", "u3", "mine")
+	e.waitFor(end)
+	e.holds(c, "mine")
+	wake := make(chan struct{}, 1)
+	r, err := e.pods().NewReader(from, wake)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	want(t, events(t, r, wake, end), fmt.Sprint("ADDED b@", enter), fmt.Sprint("DELETED a@", leave), fmt.Sprint("ADDED c@", end))
+}
+
+// TestHubWithAnEmptyMemory: what changed, was deleted and was recreated while nobody watched reaches the edge, as events
+// for its watchers.
+func TestHubWithAnEmptyMemory(t *testing.T) {
+	c := newFakeCloud(t)
+	for i := range 5 {
+		c.put(fmt.Sprint("p", i), fmt.Sprint("u", i), "mine")
+	}
+	src := c.source(watchlog.Config{})
+	src.load()
+	sc := newScopes(t, allPods)
+	hub, stop := startHub(t, src, sc, "127.0.0.1:0")
+	e := startEdge(t, t.TempDir(), hub)
+	e.holds(c)
+	from := e.pods().Rev()
+	wake := make(chan struct{}, 1)
+	r, err := e.pods().NewReader(from, wake)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+
+	stop()
+	c.current = nil
+	c.remove("p0")
+	changed := c.put("p1", "u1", "mine")
+	c.remove("p2")
+	recreated := c.put("p2", "u2-again", "mine")
+	end := c.remove("p3")
+	again := c.source(watchlog.Config{})
+	startHub(t, again, sc, hub)
+
+	// The new hub has not finished its first list: the edge keeps everything.
+	e.eventually("connected", func() bool { return e.BytesReceived() > 0 })
+	if n := e.pods().Snapshot().Len(); n != 5 || e.pods().Rev() != from {
+		t.Fatalf("%d objects at %d while the hub starts", n, e.pods().Rev())
+	}
+	again.load()
+	e.waitFor(end)
+	e.holds(c)
+	got := events(t, r, wake, end)
+	slices.Sort(got[len(got)-2:]) // deletions at one position have no order among them
+	want(t, got, fmt.Sprint("MODIFIED p1@", changed), fmt.Sprint("DELETED p2@", recreated), fmt.Sprint("ADDED p2@", recreated),
+		fmt.Sprint("DELETED p0@", end), fmt.Sprint("DELETED p3@", end))
+
+	newer := c.put("new", "u9", "mine")
+	e.waitFor(newer)
+	e.holds(c)
+	if _, err := e.pods().NewReader(from, wake); err != nil {
+		t.Errorf("watch from before the restart: %v", err)
+	}
+	if _, err := e.pods().NewReader(changed, wake); !errors.Is(err, watchlog.ErrCompacted) {
+		t.Errorf("watch from inside the gap: %v", err)
+	}
+}
+
+// TestRestartOffline: an edge without a hub serves what it had, and its watches resume.
+func TestRestartOffline(t *testing.T) {
+	c := newFakeCloud(t)
+	c.put("a", "u1", "mine")
+	src := c.source(watchlog.Config{})
+	src.load()
+	hub, stop := startHub(t, src, newScopes(t, allPods), "127.0.0.1:0")
+	dir := t.TempDir()
+	e := startEdge(t, dir, hub)
+	from := e.pods().Rev()
+	end := c.put("a", "u1", "other")
+	e.waitFor(end)
+	stop()
+	e.stop()
+
+	e = startEdge(t, dir, hub)
+	if live, last := e.Contact(); live || last.IsZero() {
+		t.Errorf("contact: live %v, last %v", live, last)
+	}
+	if err := e.Ready(); err != nil {
+		t.Errorf("not ready: %v", err)
+	}
+	if _, ok := e.Documents().Get("/version", ""); !ok {
+		t.Error("no API documents")
+	}
+	e.holds(c)
+	if e.pods().Rev() != end {
+		t.Errorf("at %d, was at %d", e.pods().Rev(), end)
+	}
+	wake := make(chan struct{}, 1)
+	r, err := e.pods().NewReader(from, wake)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	want(t, events(t, r, wake, end), fmt.Sprint("MODIFIED a@", end))
+}
+
+func TestResumeAfterALostLinkIsExact(t *testing.T) {
+	c := newFakeCloud(t)
+	c.put("a", "u1", "mine")
+	src := c.source(watchlog.Config{})
+	src.load()
+	sc := newScopes(t, allPods)
+	hub, stop := startHub(t, src, sc, "127.0.0.1:0")
+	e := startEdge(t, t.TempDir(), hub)
+	from := e.pods().Rev()
+	stop()
+	one, two := c.put("a", "u1", "n1"), c.put("a", "u1", "n2")
+	gone := c.remove("a")
+	startHub(t, src, sc, hub)
+	e.waitFor(gone)
+	wake := make(chan struct{}, 1)
+	r, err := e.pods().NewReader(from, wake)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	want(t, events(t, r, wake, gone), fmt.Sprint("MODIFIED a@", one), fmt.Sprint("MODIFIED a@", two), fmt.Sprint("DELETED a@", gone))
+	if _, err := e.pods().SnapshotAt(one); err != nil {
+		t.Errorf("exact list inside what was resumed: %v", err)
+	}
+}
+
+// TestGapInTheHubsLog: the hub itself lost sight of the cloud for a while.
+func TestGapInTheHubsLog(t *testing.T) {
+	c := newFakeCloud(t)
+	c.put("a", "u1", "mine")
+	c.put("b", "u2", "mine")
+	src := c.source(watchlog.Config{})
+	src.load()
+	hub, _ := startHub(t, src, newScopes(t, allPods), "127.0.0.1:0")
+	e := startEdge(t, t.TempDir(), hub)
+	from := e.pods().Rev()
+	c.mu.Lock()
+	c.current = nil // the hub's watch is broken
+	c.mu.Unlock()
+	inside := c.put("a", "u1", "n1")
+	end := c.remove("b")
+	c.mu.Lock()
+	c.current = src
+	c.mu.Unlock()
+	src.relist()
+	e.waitFor(end)
+	e.holds(c)
+	wake := make(chan struct{}, 1)
+	r, err := e.pods().NewReader(from, wake)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	want(t, events(t, r, wake, end), fmt.Sprint("MODIFIED a@", inside), fmt.Sprint("DELETED b@", end))
+	if _, err := e.pods().NewReader(inside, wake); !errors.Is(err, watchlog.ErrCompacted) {
+		t.Errorf("watch from inside the gap: %v", err)
+	}
+}
+
+func TestChangedScopeIsReconciled(t *testing.T) {
+	c := newFakeCloud(t)
+	for i := range 50 {
+		c.put(fmt.Sprint("p", i), fmt.Sprint("u", i), []string{"mine", "theirs"}[i%2])
+	}
+	src := c.source(watchlog.Config{})
+	src.load()
+	sc := newScopes(t, myPods)
+	hub, _ := startHub(t, src, sc, "127.0.0.1:0")
+	e := startEdge(t, t.TempDir(), hub)
+	e.holds(c, "mine")
+	sc.set(t, allPods)
+	e.eventually("all pods are there", func() bool { return e.pods().Snapshot().Len() == 50 })
+	e.holds(c)
+	sc.set(t, myPods)
+	e.eventually("only mine are there", func() bool { return e.pods().Snapshot().Len() == 25 })
+	e.holds(c, "mine")
+	e.waitFor(c.put("late", "u99", "mine"))
+	e.holds(c, "mine")
+	sc.set(t, noPods)
+	e.eventually("pods are gone", func() bool {
+		_, err := e.Log(podsGVR)
+		return err != nil
+	})
+}
+
+func TestResourceThatTheCloudNoLongerKnowsIsForgotten(t *testing.T) {
+	c := newFakeCloud(t)
+	c.put("a", "u1", "mine")
+	src := c.source(watchlog.Config{})
+	src.load()
+	hub, _ := startHub(t, src, newScopes(t, allPods), "127.0.0.1:0")
+	e := startEdge(t, t.TempDir(), hub)
+	l := e.pods()
+	c.mu.Lock()
+	c.known = false
+	c.mu.Unlock()
+	src.log.Close(nil)
+	<-l.Done()
+	if _, err := e.Log(podsGVR); err == nil {
+		t.Error("still there")
+	}
+}
+
+func TestAnotherClusterReplacesEverything(t *testing.T) {
+	c := newFakeCloud(t)
+	c.put("old", "u1", "mine")
+	src := c.source(watchlog.Config{})
+	src.load()
+	sc := newScopes(t, allPods)
+	hub, stop := startHub(t, src, sc, "127.0.0.1:0")
+	e := startEdge(t, t.TempDir(), hub)
+	e.holds(c)
+	stop()
+	other := newFakeCloud(t)
+	other.epoch, other.rev = "cluster-2", 10
+	other.put("new", "u2", "mine")
+	src = other.source(watchlog.Config{})
+	src.load()
+	startHub(t, src, sc, hub)
+	e.eventually("the new cluster's pod is there", func() bool {
+		l, err := e.Log(podsGVR)
+		return err == nil && l.Snapshot().Get("ns/new") != nil
+	})
+	e.holds(other)
+}
