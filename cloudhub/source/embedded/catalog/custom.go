@@ -18,6 +18,7 @@ func FromDefinition(d *Definition) *Kind {
 		DefinitionName: d.Name,
 		Name:           validation.NameIsDNSSubdomain,
 		Generation:     true,
+		Locked:         true,
 	}
 	for i := range d.Spec.Versions {
 		f := customFace(d, &d.Spec.Versions[i])

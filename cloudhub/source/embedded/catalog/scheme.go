@@ -14,6 +14,7 @@ var Scheme = newScheme()
 func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(clientscheme.AddToScheme(s))
+	utilruntime.Must(metav1.AddMetaToScheme(s)) // for answers with metadata alone
 	gv := schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}
 	s.AddKnownTypeWithName(gv.WithKind("CustomResourceDefinition"), &Definition{})
 	metav1.AddToGroupVersion(s, gv)

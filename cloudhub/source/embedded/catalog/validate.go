@@ -31,19 +31,13 @@ func (d *Definition) SetDefaults() {
 	}
 }
 
-// NameRule returns the rule for the definition's own name: it follows from the spec.
-func (d *Definition) NameRule(name string, prefix bool) []string {
-	msgs := validation.NameIsDNSSubdomain(name, prefix)
-	if name != d.Spec.Names.Plural+"."+d.Spec.Group {
-		msgs = append(msgs, `must be spec.names.plural+"."+spec.group`)
-	}
-	return msgs
-}
-
-// Validate returns what is wrong with the spec, in the words of kube-apiserver. Schemas are not looked into.
+// Validate returns what is wrong with the definition beside its other metadata, in the words of kube-apiserver. Schemas are not looked into.
 func (d *Definition) Validate() field.ErrorList {
 	p := field.NewPath("spec")
 	errs := d.validateGroup(p.Child("group"))
+	if d.Name != d.Spec.Names.Plural+"."+d.Spec.Group {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.Name, `must be spec.names.plural+"."+spec.group`))
+	}
 	errs = append(errs, d.validateNames(p.Child("names"))...)
 	if d.Spec.Scope != ScopeNamespaced && d.Spec.Scope != ScopeCluster {
 		errs = append(errs, field.NotSupported(p.Child("scope"), d.Spec.Scope, []string{ScopeCluster, ScopeNamespaced}))

@@ -100,7 +100,7 @@ func TestFieldValidation(t *testing.T) {
 		"custom": {
 			widget(), custom,
 			`duplicate field "spec.x",unknown field "metadata.bar"`,
-			`Widget in version "v1" cannot be handled as a Widget: strict decoding error: duplicate field "spec.x"`,
+			`Widget in version "v1" cannot be handled as a Widget: strict decoding error: duplicate field "spec.x", unknown field "metadata.bar"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,9 +152,25 @@ func TestDecodeRefuses(t *testing.T) {
 			cm, "text/foo", `{}`,
 			`the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf`,
 		},
+		"another kind of custom resource": {
+			widget(), codec.JSON, `{"kind":"Foo","apiVersion":"ex.io/v1","metadata":{"name":"w2"}}`,
+			`Foo.ex.io "w2" is invalid: kind: Invalid value: "Foo": must be Widget`,
+		},
+		"another version of custom resource": {
+			widget(), codec.JSON, `{"kind":"Widget","apiVersion":"ex.io/v2","metadata":{"name":"w2"}}`,
+			`the API version in the data (ex.io/v2) does not match the expected API version (ex.io/v1)`,
+		},
+		"another version": {
+			face(t, "deployments"), codec.JSON, `{"kind":"Deployment","apiVersion":"apps/v1beta1","metadata":{"name":"w2"}}`,
+			`the API version in the data (apps/v1beta1) does not match the expected API version (apps/v1)`,
+		},
+		"custom resource without kind": {
+			widget(), codec.JSON, `{"metadata":{"name":"w2"}}`,
+			`the object provided is unrecognized (must be of type Widget): Object 'Kind' is missing in '{"metadata":{"name":"w2"}}' ({"metadata":{"name":"w2"}})`,
+		},
 		"metadata of a custom resource is no object": {
 			widget(), codec.JSON, `{"kind":"Widget","apiVersion":"ex.io/v1","metadata":3}`,
-			`Widget in version "v1" cannot be handled as a Widget: metadata is a int64, not an object`,
+			`Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number into Go value of type v1.ObjectMeta`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

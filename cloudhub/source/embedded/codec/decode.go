@@ -2,13 +2,16 @@ package codec
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/tombolo-sync/tombolo/cloudhub/source/embedded/catalog"
 )
@@ -17,34 +20,53 @@ import (
 // has no such field or because they stand there twice. validation is a fieldValidation directive: Strict makes an error
 // of them, Ignore says nothing; empty means Warn. A body without kind and apiVersion is taken as the face's.
 func Decode(f *catalog.Face, body []byte, mediaType, validation string) (runtime.Object, []string, error) {
-	r, ok := readers[mediaType]
-	if !ok || mediaType == Protobuf && !hasProtobuf(f) {
+	if _, ok := readers[mediaType]; !ok || mediaType == Protobuf && !HasProtobuf(f) {
 		return nil, nil, unsupportedMedia(bodyTypes(f))
 	}
-	decoder := r.strict
+	obj, got, violations, err := decode(f, body, mediaType, validation)
+	if err == nil && validation == metav1.FieldValidationStrict && len(violations) > 0 {
+		err = runtime.NewStrictDecodingError(violations)
+	}
+	if err != nil {
+		return nil, nil, badBody(err, got, f, body)
+	}
+	return obj, warn(violations), nil
+}
+
+// decode returns the object in body, the kind that body names, and what a strict reader objects to. Its errors are not
+// yet ones for clients.
+func decode(f *catalog.Face, body []byte, mediaType, validation string) (
+	obj runtime.Object, got *schema.GroupVersionKind, violations []error, err error,
+) {
+	decoder := readers[mediaType].strict
 	if validation == metav1.FieldValidationIgnore {
-		decoder = r.lax
+		decoder = readers[mediaType].lax
 	}
 	into, err := New(f)
 	if err != nil {
-		return nil, nil, apierrors.NewInternalError(err)
+		return nil, nil, nil, apierrors.NewInternalError(err)
 	}
 	want := f.GVK()
-	obj, got, err := decoder.Decode(body, &want, into)
-	var warnings []string
-	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil && validation != metav1.FieldValidationStrict {
-		warnings, err = strictWarnings(strict.Errors()), nil
+	obj, got, err = decoder.Decode(body, &want, into)
+	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil {
+		violations, err = strict.Errors(), nil
 	}
 	if err == nil {
 		err = sameKind(obj, got, f)
 	}
 	if err != nil {
-		return nil, nil, badBody(err, got, f, body)
+		return nil, got, nil, err
 	}
-	if obj, warnings, err = finish(f, obj, validation, warnings); err != nil {
-		return nil, nil, badBody(err, got, f, body)
+	u, custom := obj.(*unstructured.Unstructured)
+	if !custom {
+		obj.GetObjectKind().SetGroupVersionKind(f.GVK())
+		return obj, got, violations, nil
 	}
-	return obj, warnings, nil
+	unknown, err := coerceMetadata(u)
+	if err != nil || validation == metav1.FieldValidationIgnore {
+		return u, got, nil, err
+	}
+	return u, got, append(violations, unknown...), nil
 }
 
 // DecodeStored returns the object of the face that raw, as Encode made it, encodes.
@@ -69,50 +91,49 @@ func New(f *catalog.Face) (runtime.Object, error) {
 	return catalog.Scheme.New(f.GVK())
 }
 
-// hasProtobuf tells whether the face's Go type can be read from protobuf.
-func hasProtobuf(f *catalog.Face) bool {
+// HasProtobuf tells whether objects of the face can be read from and written as protobuf.
+func HasProtobuf(f *catalog.Face) bool {
 	return !f.Resource.Custom && f.Resource.Group != "apiextensions.k8s.io"
 }
 
 func bodyTypes(f *catalog.Face) []string {
-	if hasProtobuf(f) {
+	if HasProtobuf(f) {
 		return MediaTypes()
 	}
 	return []string{JSON, YAML}
 }
 
-// finish sets what decoding left open: kind and apiVersion, and the metadata of a custom resource.
-func finish(f *catalog.Face, obj runtime.Object, validation string, warnings []string) (runtime.Object, []string, error) {
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		obj.GetObjectKind().SetGroupVersionKind(f.GVK())
-		return obj, warnings, nil
-	}
-	more, err := coerceMetadata(u, validation)
-	if err != nil {
-		return nil, nil, err
-	}
-	return u, append(warnings, more...), nil
-}
-
-// sameKind holds the kind of a body against the face's, in the words that kube-apiserver's conversion finds.
+// sameKind holds the kind of a body against the face's, in the words of kube-apiserver.
 func sameKind(obj runtime.Object, got *schema.GroupVersionKind, f *catalog.Face) error {
 	want := f.GVK()
-	if got == nil || *got == want {
+	switch {
+	case got == nil || *got == want:
 		return nil
+	case got.GroupVersion() != want.GroupVersion() && (got.Kind == want.Kind || f.Resource.Custom):
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), want.GroupVersion()))
+	case f.Resource.Custom:
+		return wrongKind(obj, got, want.Kind)
+	default:
+		return fmt.Errorf("converting (%s.%s) to (%s.%s): unknown conversion", got.Version, got.Kind, want.Version, want.Kind)
 	}
-	if f.Resource.Custom {
-		return fmt.Errorf("no kind %q is registered for version %q", got.Kind, got.GroupVersion())
+}
+
+func wrongKind(obj runtime.Object, got *schema.GroupVersionKind, want string) error {
+	name := ""
+	if m, err := meta.Accessor(obj); err == nil {
+		name = m.GetName()
 	}
-	if got.GroupVersion() != want.GroupVersion() && got.Kind == want.Kind {
-		return fmt.Errorf("the API version in the data (%s) does not match the expected API version (%s)",
-			got.GroupVersion(), want.GroupVersion())
-	}
-	return fmt.Errorf("converting (%s.%s) to (%s.%s): unknown conversion", got.Version, got.Kind, want.Version, want.Kind)
+	return apierrors.NewInvalid(got.GroupKind(), name, field.ErrorList{
+		field.Invalid(field.NewPath("kind"), got.Kind, "must be "+want),
+	})
 }
 
 // badBody wraps a decoding error as kube-apiserver does.
 func badBody(err error, got *schema.GroupVersionKind, f *catalog.Face, body []byte) error {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return err
+	}
 	if got != nil && got.Kind != "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v",
 			got.Kind, got.Version, f.Resource.Kind, err))

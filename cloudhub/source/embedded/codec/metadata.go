@@ -1,34 +1,24 @@
 package codec
 
 import (
+	"encoding/json"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
 )
 
 // coerceMetadata makes the metadata of a custom resource that of any Kubernetes object: fields that ObjectMeta doesn't
-// have are dropped, with a warning each unless validation says otherwise; values of a wrong type are an error.
-func coerceMetadata(u *unstructured.Unstructured, validation string) ([]string, error) {
-	raw, ok := u.Object["metadata"]
-	if !ok || raw == nil {
-		u.Object["metadata"] = map[string]any{}
-		return nil, nil
-	}
-	m, ok := raw.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("metadata is a %T, not an object", raw)
+// have are dropped and returned as violations; values of a wrong type are an error.
+func coerceMetadata(u *unstructured.Unstructured) (violations []error, err error) {
+	raw, err := json.Marshal(u.Object["metadata"])
+	if err != nil {
+		return nil, err
 	}
 	var meta metav1.ObjectMeta
-	strict := validation != metav1.FieldValidationIgnore
-	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(m, &meta, strict)
-	var warnings []string
-	if s, ok := runtime.AsStrictDecodingError(err); ok && validation != metav1.FieldValidationStrict {
-		warnings, err = underMetadata(s.Errors()), nil
-	} else if ok {
-		err = runtime.NewStrictDecodingError(prefixed(s.Errors()))
-	}
+	violations, err = kjson.UnmarshalStrict(raw, &meta)
 	if err != nil {
 		return nil, err
 	}
@@ -37,13 +27,11 @@ func coerceMetadata(u *unstructured.Unstructured, validation string) ([]string, 
 		return nil, err
 	}
 	u.Object["metadata"] = clean
-	return warnings, nil
+	return underMetadata(violations), nil
 }
 
-func underMetadata(errs []error) []string { return strictWarnings(prefixed(errs)) }
-
-// prefixed moves the fields that strict errors name under metadata.
-func prefixed(errs []error) []error {
+// underMetadata moves the fields that strict errors name under metadata.
+func underMetadata(errs []error) []error {
 	out := make([]error, len(errs))
 	for i, err := range errs {
 		var field string

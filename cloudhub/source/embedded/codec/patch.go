@@ -47,20 +47,19 @@ func Patch(f *catalog.Face, current []byte, mediaType string, patch []byte, vali
 	if types.PatchType(mediaType) == types.StrategicMergePatchType {
 		return strategic(f, current, patch, validation)
 	}
-	patched, dups, err := apply(current, types.PatchType(mediaType), patch, validation)
+	patched, violations, err := apply(current, types.PatchType(mediaType), patch, validation)
 	if err != nil {
 		return nil, nil, err
 	}
-	obj, warnings, err := decodePatched(f, patched, validation)
-	if strict, ok := runtime.AsStrictDecodingError(err); ok {
-		err = runtime.NewStrictDecodingError(append(dups, strict.Errors()...))
-	} else if err == nil && len(dups) > 0 && validation == metav1.FieldValidationStrict {
-		err = runtime.NewStrictDecodingError(dups)
+	obj, _, found, err := decode(f, patched, JSON, validation)
+	violations = append(violations, found...)
+	if err == nil && validation == metav1.FieldValidationStrict && len(violations) > 0 {
+		err = runtime.NewStrictDecodingError(violations)
 	}
 	if err != nil {
 		return nil, nil, invalidPatch(string(patched), err)
 	}
-	return obj, append(strictWarnings(dups), warnings...), nil
+	return obj, warn(violations), nil
 }
 
 // apply returns the JSON after a JSON patch or merge patch, and the fields that stand twice in the patch.
@@ -124,31 +123,6 @@ func applyJSON(current, patch []byte) ([]byte, error) {
 			err.Error(), 0, false)
 	}
 	return patched, nil
-}
-
-// decodePatched is Decode for a patched object. It returns plain errors: they become part of one about the patch.
-func decodePatched(f *catalog.Face, patched []byte, validation string) (runtime.Object, []string, error) {
-	decoder := readers[JSON].strict
-	if validation == metav1.FieldValidationIgnore {
-		decoder = readers[JSON].lax
-	}
-	into, err := New(f)
-	if err != nil {
-		return nil, nil, err
-	}
-	want := f.GVK()
-	obj, got, err := decoder.Decode(patched, &want, into)
-	var warnings []string
-	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil && validation != metav1.FieldValidationStrict {
-		warnings, err = strictWarnings(strict.Errors()), nil
-	}
-	if err == nil {
-		err = sameKind(obj, got, f)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return finish(f, obj, validation, warnings)
 }
 
 // invalidPatch returns the 422 about a patch, or a patched object, that is no object of the kind.

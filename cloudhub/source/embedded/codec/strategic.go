@@ -46,7 +46,7 @@ func strategic(f *catalog.Face, current, patch []byte, validation string) (runti
 	if got := obj.GetObjectKind().GroupVersionKind(); got != f.GVK() {
 		return nil, nil, invalidPatch(shown, sameKind(obj, &got, f))
 	}
-	return obj, strictWarnings(dups), nil
+	return obj, warn(dups), nil
 }
 
 func decodePatchMap(patch []byte, validation string) (m map[string]any, dups []error, err error) {

@@ -12,8 +12,8 @@ import (
 // yamlErrors begin the error that the strict YAML decoder makes of all it found.
 var yamlErrors = []string{"yaml: unmarshal errors:\n", "error converting YAML to JSON: yaml: unmarshal errors:\n"}
 
-// strictWarnings returns one warning for each violation that strict decoding found.
-func strictWarnings(errs []error) []string {
+// warn returns one warning for each violation that strict decoding found.
+func warn(errs []error) []string {
 	var warnings []string
 	for _, err := range errs {
 		warnings = append(warnings, splitYAML(err.Error())...)
