@@ -1,0 +1,57 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+// putBody stores the JSON of an object under a new id.
+func (r *resource) putBody(o *watchlog.Object) (uint64, error) {
+	id, err := r.bodies.NextSequence()
+	if err != nil {
+		return 0, err
+	}
+	key := number(id)
+	return id, r.bodies.Put(key, seal(key, o.JSON()))
+}
+
+// dropBody frees a body, which is there.
+func (r *resource) dropBody(id uint64) error {
+	return r.bodies.Delete(number(id))
+}
+
+// bodySize returns the number of bytes of JSON in a body.
+func (r *resource) bodySize(id uint64) (int, error) {
+	v := r.bodies.Get(number(id))
+	if len(v) < crcSize {
+		return 0, fmt.Errorf("%w: no body %d", ErrCorrupt, id)
+	}
+	return len(v) - crcSize, nil
+}
+
+// isBody tells whether the body id holds exactly the bytes of o.
+func (r *resource) isBody(id uint64, o *watchlog.Object) bool {
+	v := r.bodies.Get(number(id))
+	return len(v) >= crcSize && bytes.Equal(v[crcSize:], o.JSON())
+}
+
+// decodeID returns the id or number that a key stands for.
+func decodeID(k []byte) (uint64, error) {
+	if len(k) != 8 {
+		return 0, fmt.Errorf("%w: key %x is not a number", ErrCorrupt, k)
+	}
+	return binary.BigEndian.Uint64(k), nil
+}
+
+// find returns the entry at key in b, which is index or staged; ok is false when there is none.
+func find(b interface{ Get([]byte) []byte }, key string) (e entry, ok bool, err error) {
+	v := b.Get([]byte(key))
+	if v == nil {
+		return entry{}, false, nil
+	}
+	e, err = decodeEntry(v)
+	return e, err == nil, err
+}
