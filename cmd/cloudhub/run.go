@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/tombolo-sync/tombolo/cloudhub"
+	"github.com/tombolo-sync/tombolo/cloudhub/scope"
+	"github.com/tombolo-sync/tombolo/cloudhub/source/embedded"
+	"github.com/tombolo-sync/tombolo/cloudhub/source/kube"
+	"github.com/tombolo-sync/tombolo/cmd/internal/cloud"
+	"github.com/tombolo-sync/tombolo/cmd/internal/flags"
+	"github.com/tombolo-sync/tombolo/internal/obs"
+	"github.com/tombolo-sync/tombolo/internal/run"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+// runOptions are the flags of cloudhub run.
+type runOptions struct {
+	kubeconfig, embedded, api, sync, http, scopes string
+	window                                        watchlog.Config
+	progress                                      time.Duration
+	transport                                     flags.Transport
+	log                                           flags.Log
+}
+
+func runCommand() *cobra.Command {
+	o := &runOptions{}
+	c := &cobra.Command{
+		Use: "run", Short: "Follow a cluster and serve edges", Args: cobra.NoArgs,
+		Long: "Follows the cluster of --kubeconfig (in a pod without it: the pod's own), or an embedded cloud of its own in\n" +
+			"the directory --embedded, and serves edges what the scopes file says.",
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster; in a pod, none means the pod's service account")
+	f.StringVar(&o.embedded, "embedded", "", "directory of an embedded cloud, to be used instead of a cluster")
+	f.StringVar(&o.api, "api-addr", "127.0.0.1:8001", "loopback address of the embedded cloud's Kubernetes API")
+	f.StringVar(&o.sync, "sync-addr", "127.0.0.1:7443", "address that edges connect to")
+	f.StringVar(&o.http, "http-addr", "127.0.0.1:7444", "address of /metrics, /healthz and /readyz; empty for none")
+	f.StringVar(&o.scopes, "scopes", "", "YAML file that says which edge may hold what; read again when it changes (required)")
+	f.Int64Var(&o.window.MaxBytes, "window-bytes", 64<<20, "how much history each resource keeps, in bytes")
+	f.IntVar(&o.window.MaxEvents, "window-events", 100_000, "how much history each resource keeps, in events")
+	f.DurationVar(&o.progress, "progress-interval", 5*time.Second,
+		"how often edges hear of positions that moved without an event for them")
+	o.transport.Add(c)
+	o.log.Add(c)
+	if err := c.MarkFlagRequired("scopes"); err != nil {
+		panic(err) // the flag is defined above
+	}
+	return c
+}
+
+func (o *runOptions) run(ctx context.Context) error {
+	logger, err := o.log.Logger()
+	if err != nil {
+		return err
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	creds, err := o.transport.Server(o.sync)
+	if err != nil {
+		return err
+	}
+	scopes, err := scope.Watch(o.scopes, logger)
+	if err != nil {
+		return fmt.Errorf("--scopes: %w", err)
+	}
+	if o.transport.Insecure {
+		logger.Warn("INSECURE: no TLS, and edges are who they say they are; for development only")
+	}
+	cfg := cloud.Config{Logger: logger, Metrics: obs.NewRegistry()}
+	sync, err := o.listen(ctx, &cfg)
+	if err != nil {
+		return err
+	}
+	src, err := o.source(logger, &cfg)
+	if err != nil {
+		return err
+	}
+	cfg.Hub, err = cloudhub.New(cloudhub.Config{
+		Source: src, Scopes: scopes, Listener: sync, Credentials: creds, Insecure: o.transport.Insecure,
+		Software: version, Logger: logger, Metrics: cfg.Metrics, ProgressInterval: o.progress,
+	})
+	if err != nil {
+		return err
+	}
+	logger.Info("serving edges", "addr", sync.Addr())
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return scopes.Run(ctx) })
+	g.Go(func() error { return cloud.Run(ctx, cfg) })
+	return g.Wait()
+}
+
+func (o *runOptions) check() error {
+	if o.embedded != "" && o.kubeconfig != "" {
+		return errors.New("--embedded and --kubeconfig exclude each other")
+	}
+	if o.window.MaxBytes <= 0 || o.window.MaxEvents <= 0 || o.progress <= 0 {
+		return errors.New("--window-bytes, --window-events and --progress-interval must be more than 0")
+	}
+	if o.embedded == "" {
+		return nil
+	}
+	return flags.LoopbackOnly("api-addr", o.api)
+}
+
+// listen opens the ports, all of them before anything starts.
+func (o *runOptions) listen(ctx context.Context, cfg *cloud.Config) (sync net.Listener, err error) {
+	if sync, err = run.Listen(ctx, "--sync-addr", o.sync); err != nil {
+		return nil, err
+	}
+	if o.http != "" {
+		if cfg.HTTP, err = run.Listen(ctx, "--http-addr", o.http); err != nil {
+			return nil, err
+		}
+	}
+	if o.embedded != "" {
+		cfg.API, err = run.Listen(ctx, "--api-addr", o.api)
+	}
+	return sync, err
+}
+
+// source returns where the objects come from.
+func (o *runOptions) source(logger *slog.Logger, cfg *cloud.Config) (cloudhub.Source, error) {
+	if o.embedded != "" {
+		if err := os.MkdirAll(o.embedded, 0o700); err != nil {
+			return nil, fmt.Errorf("--embedded: %w", err)
+		}
+		c, err := embedded.Open(filepath.Join(o.embedded, "cloud.db"), embedded.Options{Window: o.window, Logger: logger})
+		cfg.Embedded = c
+		return c, err
+	}
+	rc, err := restConfig(o.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	rc.UserAgent = "tombolo-cloudhub/" + version
+	return kube.New(kube.Config{REST: rc, Logger: logger, Window: o.window, Metrics: cfg.Metrics})
+}
+
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig != "" {
+		c, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+		if err != nil {
+			return nil, fmt.Errorf("--kubeconfig: %w", err)
+		}
+		return c, nil
+	}
+	c, err := rest.InClusterConfig()
+	if errors.Is(err, rest.ErrNotInCluster) {
+		return nil, errors.New("give --kubeconfig FILE or --embedded DIR")
+	}
+	return c, err
+}

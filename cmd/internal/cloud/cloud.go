@@ -1,0 +1,56 @@
+// Package cloud puts the cloud's side together: a source, the hub over it, the API of an embedded cloud, and the address
+// for operators.
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tombolo-sync/tombolo/cloudhub"
+	"github.com/tombolo-sync/tombolo/cloudhub/source/embedded"
+	"github.com/tombolo-sync/tombolo/internal/obs"
+	"github.com/tombolo-sync/tombolo/internal/run"
+	"github.com/tombolo-sync/tombolo/litesrv"
+)
+
+// Config is what the cloud's side needs. HTTP may be nil; API and Embedded are both there or both nil.
+type Config struct {
+	Hub      *cloudhub.Hub
+	Embedded *embedded.Cloud // the source, when it is our own
+	API      net.Listener    // of the embedded cloud's Kubernetes API
+	HTTP     net.Listener    // of metrics and health
+	Logger   *slog.Logger
+	Metrics  *prometheus.Registry
+}
+
+// Run serves until ctx ends. It closes the listeners.
+func Run(ctx context.Context, cfg Config) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return cfg.Hub.Run(ctx) })
+	if cfg.Embedded != nil {
+		api, err := API(cfg.Embedded, cfg.Logger, cfg.Metrics)
+		if err != nil {
+			return err
+		}
+		g.Go(func() error { return run.HTTP(ctx, cfg.API, litesrv.NewHTTPServer(api)) })
+	}
+	if cfg.HTTP != nil {
+		g.Go(func() error { return run.HTTP(ctx, cfg.HTTP, run.Server(obs.Handler(cfg.Metrics, cfg.Hub.Ready))) })
+	}
+	return g.Wait()
+}
+
+// API returns the Kubernetes API of an embedded cloud: its own writes, and litesrv's reads over the same logs.
+func API(c *embedded.Cloud, logger *slog.Logger, reg prometheus.Registerer) (http.Handler, error) {
+	reads, err := litesrv.New(litesrv.Config{Backend: c, Logger: logger, Metrics: reg})
+	if err != nil {
+		return nil, fmt.Errorf("reads of the embedded cloud: %w", err)
+	}
+	return embedded.NewAPI(c, reads), nil
+}
