@@ -47,6 +47,9 @@ type Client struct {
 	hub     atomic.Value // string: the hub of the session
 }
 
+// sayEvery is how often an edge that stays without a hub says so.
+const sayEvery = time.Minute
+
 // infoHeard is the name under which the store keeps when a hub was last heard of.
 const infoHeard = "last-contact"
 
@@ -180,6 +183,7 @@ func (c *Client) BytesReceived() int64 { return c.bytes.Load() }
 func (c *Client) Run(ctx context.Context) error {
 	wait := backoff{minimum: c.cfg.MinBackoff, maximum: c.cfg.MaxBackoff}
 	defer c.closeLogs()
+	var said time.Time // when it was last said that there is no hub
 	for turn := 0; ; turn++ {
 		hub := c.cfg.Hubs[turn%len(c.cfg.Hubs)]
 		opened, retry, err := c.connect(ctx, hub)
@@ -195,7 +199,11 @@ func (c *Client) Run(ctx context.Context) error {
 		} else if !opened {
 			d = min(d, c.cfg.MinBackoff) // another hub may be there at once
 		}
-		c.log.Warn("no hub", "hub", hub, "err", err, "retry", d.Round(time.Millisecond))
+		level := slog.LevelDebug
+		if now := time.Now(); opened || now.Sub(said) >= sayEvery {
+			level, said = slog.LevelWarn, now
+		}
+		c.log.Log(ctx, level, "no hub", "hub", hub, "err", err, "retry", d.Round(time.Millisecond))
 		if !sleep(ctx, d) {
 			return nil
 		}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing/synctest"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -197,10 +196,8 @@ func (f *fakeAPI) cut(r *fakeResource) {
 	r.fault = make(chan struct{})
 }
 
-// cutWatches ends the resource's watches in the middle of a line. They are old enough not to count as failed at once,
-// and nothing that happens afterwards is sent on them.
+// cutWatches ends the resource's watches in the middle of a line. Nothing that happens afterwards is sent on them.
 func (b *boundResource) cutWatches() {
-	time.Sleep(time.Minute)
 	b.api.cut(b.fakeResource)
 	synctest.Wait()
 }

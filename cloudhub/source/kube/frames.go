@@ -37,6 +37,7 @@ type frames struct {
 
 	long    []byte // a line that outgrew r's buffer
 	initial bool   // the events that say what exists have not all come yet
+	moved   bool   // something came behind them
 }
 
 func newFrames(ctx context.Context, cancel func(), body io.ReadCloser, lw *listWatch) *frames {
@@ -49,37 +50,43 @@ func (f *frames) Close() {
 	_ = f.body.Close() // the stream is given up, whatever it says
 }
 
-// Decode waits for the next event. io.EOF and io.ErrUnexpectedEOF say that the watch ended and may be resumed from the
-// last event; after any other error it may not.
+// Decode waits for the next event. io.EOF, io.ErrUnexpectedEOF and an ERROR event of code 429 say that the watch ended and
+// may be resumed from the last event; after any other error it may not.
 func (f *frames) Decode() (watch.EventType, runtime.Object, error) {
 	line, err := f.line()
 	if err != nil {
-		return "", nil, f.ended(err)
+		return f.ended(err)
 	}
+	initial := f.initial
 	kind, object, err := f.event(line)
 	if err != nil {
 		f.lw.health.requestFailed(err)
 	}
+	f.moved = f.moved || !initial
 	return kind, object, err
 }
 
 // ended returns what the reflector should make of a stream that ended with err. A connection that broke takes nothing
 // back: what came before it counts, and the next watch goes on from there.
-func (f *frames) ended(err error) error {
+func (f *frames) ended(err error) (watch.EventType, runtime.Object, error) {
 	switch {
 	case f.lw.relist.wanted():
-		return errAsked
+		return "", nil, errAsked
 	case f.ctx.Err() != nil:
-		return io.EOF // closed on this side
+		return "", nil, io.EOF // closed on this side
 	case f.initial:
 		f.lw.health.requestFailed(fmt.Errorf("%w: %w", errEndedEarly, err))
-		return errEndedEarly
-	case errors.Is(err, io.EOF):
-		return io.EOF
-	default:
+		return "", nil, errEndedEarly
+	case !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		f.lw.health.requestFailed(fmt.Errorf("watch: %w", err))
-		return io.ErrUnexpectedEOF
+		err = io.ErrUnexpectedEOF
 	}
+	if f.moved {
+		return "", nil, err
+	}
+	// A watch that brought nothing would make the reflector list ("very short watch"). It has lost nothing either: this
+	// makes it back off and resume.
+	return watch.Error, retryInPlace("the watch ended at once"), nil
 }
 
 func (f *frames) event(line []byte) (watch.EventType, runtime.Object, error) {
@@ -157,7 +164,7 @@ func splitFrame(line []byte) (watch.EventType, []byte, error) {
 	const head, middle = `{"type":"`, `","object":`
 	if rest, ok := bytes.CutPrefix(line, []byte(head)); ok && bytes.HasSuffix(rest, []byte("}")) {
 		kind, object, ok := bytes.Cut(rest[:len(rest)-1], []byte(middle))
-		if ok && bytes.IndexByte(kind, '"') < 0 {
+		if ok && bytes.IndexAny(kind, `"\`) < 0 {
 			return watch.EventType(kind), object, nil
 		}
 	}

@@ -130,7 +130,12 @@ func (lw *listWatch) inPlace(o metav1.ListOptions, err error) error {
 	if isWatchList(o) || isFinal(err) {
 		return err
 	}
-	return apierrors.NewTooManyRequests(err.Error(), 0)
+	return apierrors.FromObject(retryInPlace(err.Error()))
+}
+
+// retryInPlace returns the one Status after which a reflector resumes its watch, when it has backed off.
+func retryInPlace(reason string) *metav1.Status {
+	return &apierrors.NewTooManyRequests(reason, 0).ErrStatus
 }
 
 // isFinal tells whether trying the same watch again can't help.
