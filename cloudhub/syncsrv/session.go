@@ -98,7 +98,7 @@ func (s *session) serve(ctx context.Context, hello *tombolov1.Hello) (err error)
 			s.srv.metrics.panics.Inc()
 			err = status.Error(codes.Internal, "internal error")
 		}
-		s.close()
+		s.close(ctx)
 	}()
 	if err := s.welcome(); err != nil {
 		return err
@@ -220,13 +220,13 @@ func (s *session) signal() {
 }
 
 // close lets go of all that the session holds. Mail that comes later is refused.
-func (s *session) close() {
+func (s *session) close(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true
 	mail := s.mail
 	s.mail = nil
 	s.mu.Unlock()
-	ended, cancel := context.WithCancel(context.Background())
+	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	for _, do := range mail { // a log that was opened meanwhile must be let go of; with ended, nothing else happens
 		if err := do(ended); err != nil && !errors.Is(err, context.Canceled) {

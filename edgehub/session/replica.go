@@ -30,11 +30,10 @@ type target struct{ epoch, view string }
 
 // step is a run of operations of which nothing may be visible before its end.
 type step struct {
-	open    bool                   // a catch-up is under way: it ends with a checkpoint
-	staged  uint64                 // all changes up to here are staged, durably
-	ops     map[string]watchlog.Op // the newest of each key; for a catch-up also on disk
-	exact   []watchlog.Op          // the part of an exact step that has arrived, not on disk
-	gapFrom uint64
+	open   bool                   // a catch-up is under way: it ends with a checkpoint
+	staged uint64                 // all changes up to here are staged, durably
+	ops    map[string]watchlog.Op // the newest of each key; for a catch-up also on disk
+	exact  []watchlog.Op          // the part of an exact step that has arrived, not on disk
 }
 
 // restore returns the replica that the store holds.

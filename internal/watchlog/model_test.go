@@ -59,10 +59,10 @@ func TestLogAgainstModel(t *testing.T) {
 }
 
 func (m *model) step() {
-	switch n := m.rng.IntN(10); {
-	case n == 0:
+	switch m.rng.IntN(10) {
+	case 0:
 		m.catchup()
-	case n == 1:
+	case 1:
 		m.rev += uint64(m.rng.IntN(3))
 		commit(m.t, m.log, Batch{Rev: m.rev})
 		m.remember()
@@ -232,7 +232,8 @@ func (r *modelReader) maybeRead() {
 }
 
 func (r *modelReader) catchUp() {
-	for !r.lost && r.read() {
+	for more := true; more && !r.lost; {
+		more = r.read()
 	}
 	if !r.lost && (r.rev != r.m.rev || r.want() != nil) {
 		r.m.t.Fatalf("caught up at %d, log at %d, missing %v", r.rev, r.m.rev, r.want())

@@ -136,7 +136,7 @@ func (s *scanner) skipNested() error {
 			depth++
 		case '}', ']':
 			depth--
-			if closers[depth] != c {
+			if depth < 0 || closers[depth] != c { //nolint:gosec // depth stays below maxDepth, see above
 				return errSyntax
 			}
 			if depth == 0 {

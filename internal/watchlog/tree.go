@@ -194,13 +194,12 @@ func (n *node[T]) remove(p probe[T], own *owner) {
 	kid := n.kids[i].mine(own)
 	n.kids[i] = kid
 	kid.remove(p, own)
-	switch {
-	case kid.count == 0:
+	if kid.count == 0 {
 		n.items, n.kids = removeAt(n.items, i), removeAt(n.kids, i)
-	default:
-		n.items[i] = kid.items[0]
-		n.merge(i, own)
+		return
 	}
+	n.items[i] = kid.items[0]
+	n.merge(i, own)
 }
 
 // merge joins the child at i with a neighbour when it has become small and both fit into one node.

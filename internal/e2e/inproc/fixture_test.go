@@ -114,10 +114,10 @@ type fakeSource struct {
 }
 
 // source returns a new view of the cloud with an empty memory; load fills it.
-func (c *fakeCloud) source(window watchlog.Config) *fakeSource {
+func (c *fakeCloud) source() *fakeSource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := &fakeSource{cloud: c, log: watchlog.New(pods(), window), docs: apidoc.NewSet()}
+	s := &fakeSource{cloud: c, log: watchlog.New(pods(), watchlog.Config{}), docs: apidoc.NewSet()}
 	s.docs.Replace([]apidoc.Document{{Path: "/version", MediaType: "application/json", Body: []byte(`{"major":"1"}`)}})
 	c.current = s
 	return s

@@ -40,7 +40,7 @@ func want(t *testing.T, got []string, want ...string) {
 func TestLiveEventsReachTheEdge(t *testing.T) {
 	c := newFakeCloud(t)
 	c.put("a", "u1", "mine")
-	src := c.source(watchlog.Config{})
+	src := c.source()
 	src.load()
 	hub, _ := startHub(t, src, newScopes(t, allPods), "127.0.0.1:0")
 	e := startEdge(t, t.TempDir(), hub)
@@ -66,7 +66,7 @@ func TestScopeLetsObjectsEnterAndLeave(t *testing.T) {
 	c := newFakeCloud(t)
 	c.put("a", "u1", "mine")
 	c.put("b", "u2", "theirs")
-	src := c.source(watchlog.Config{})
+	src := c.source()
 	src.load()
 	hub, _ := startHub(t, src, newScopes(t, myPods), "127.0.0.1:0")
 	e := startEdge(t, t.TempDir(), hub)
@@ -93,7 +93,7 @@ func TestHubWithAnEmptyMemory(t *testing.T) {
 	for i := range 5 {
 		c.put(fmt.Sprint("p", i), fmt.Sprint("u", i), "mine")
 	}
-	src := c.source(watchlog.Config{})
+	src := c.source()
 	src.load()
 	sc := newScopes(t, allPods)
 	hub, stop := startHub(t, src, sc, "127.0.0.1:0")
@@ -114,7 +114,7 @@ func TestHubWithAnEmptyMemory(t *testing.T) {
 	c.remove("p2")
 	recreated := c.put("p2", "u2-again", "mine")
 	end := c.remove("p3")
-	again := c.source(watchlog.Config{})
+	again := c.source()
 	startHub(t, again, sc, hub)
 
 	// The new hub has not finished its first list: the edge keeps everything.
@@ -145,7 +145,7 @@ func TestHubWithAnEmptyMemory(t *testing.T) {
 func TestRestartOffline(t *testing.T) {
 	c := newFakeCloud(t)
 	c.put("a", "u1", "mine")
-	src := c.source(watchlog.Config{})
+	src := c.source()
 	src.load()
 	hub, stop := startHub(t, src, newScopes(t, allPods), "127.0.0.1:0")
 	dir := t.TempDir()
@@ -182,7 +182,7 @@ func TestRestartOffline(t *testing.T) {
 func TestResumeAfterALostLinkIsExact(t *testing.T) {
 	c := newFakeCloud(t)
 	c.put("a", "u1", "mine")
-	src := c.source(watchlog.Config{})
+	src := c.source()
 	src.load()
 	sc := newScopes(t, allPods)
 	hub, stop := startHub(t, src, sc, "127.0.0.1:0")
@@ -210,7 +210,7 @@ func TestGapInTheHubsLog(t *testing.T) {
 	c := newFakeCloud(t)
 	c.put("a", "u1", "mine")
 	c.put("b", "u2", "mine")
-	src := c.source(watchlog.Config{})
+	src := c.source()
 	src.load()
 	hub, _ := startHub(t, src, newScopes(t, allPods), "127.0.0.1:0")
 	e := startEdge(t, t.TempDir(), hub)
@@ -243,7 +243,7 @@ func TestChangedScopeIsReconciled(t *testing.T) {
 	for i := range 50 {
 		c.put(fmt.Sprint("p", i), fmt.Sprint("u", i), []string{"mine", "theirs"}[i%2])
 	}
-	src := c.source(watchlog.Config{})
+	src := c.source()
 	src.load()
 	sc := newScopes(t, myPods)
 	hub, _ := startHub(t, src, sc, "127.0.0.1:0")
@@ -267,7 +267,7 @@ func TestChangedScopeIsReconciled(t *testing.T) {
 func TestResourceThatTheCloudNoLongerKnowsIsForgotten(t *testing.T) {
 	c := newFakeCloud(t)
 	c.put("a", "u1", "mine")
-	src := c.source(watchlog.Config{})
+	src := c.source()
 	src.load()
 	hub, _ := startHub(t, src, newScopes(t, allPods), "127.0.0.1:0")
 	e := startEdge(t, t.TempDir(), hub)
@@ -285,7 +285,7 @@ func TestResourceThatTheCloudNoLongerKnowsIsForgotten(t *testing.T) {
 func TestAnotherClusterReplacesEverything(t *testing.T) {
 	c := newFakeCloud(t)
 	c.put("old", "u1", "mine")
-	src := c.source(watchlog.Config{})
+	src := c.source()
 	src.load()
 	sc := newScopes(t, allPods)
 	hub, stop := startHub(t, src, sc, "127.0.0.1:0")
@@ -295,7 +295,7 @@ func TestAnotherClusterReplacesEverything(t *testing.T) {
 	other := newFakeCloud(t)
 	other.epoch, other.rev = "cluster-2", 10
 	other.put("new", "u2", "mine")
-	src = other.source(watchlog.Config{})
+	src = other.source()
 	src.load()
 	startHub(t, src, sc, hub)
 	e.eventually("the new cluster's pod is there", func() bool {
