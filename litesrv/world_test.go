@@ -75,10 +75,10 @@ func (x thing) json(r *watchlog.Resource, rev uint64) string {
 	}
 	if r.Custom {
 		add(`"resourceVersion":"%d"`, rev)
-		add(`"uid":"u-%s"`, x.name)
+		add(`"uid":"u-%s-%s"`, x.ns, x.name)
 		return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{%s}%s}`, r.APIVersion(), r.Kind, strings.Join(meta, ","), x.rest)
 	}
-	add(`"uid":"u-%s"`, x.name)
+	add(`"uid":"u-%s-%s"`, x.ns, x.name)
 	add(`"resourceVersion":"%d"`, rev)
 	if x.labels != "" {
 		add(`"labels":{%s}`, x.labels)

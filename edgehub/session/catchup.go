@@ -136,14 +136,18 @@ func (s *session) checkpoint(m *tombolov1.Checkpoint) error {
 	if r.digest == want || r.asked {
 		return nil
 	}
-	return s.disagree(r, m.GetRev(), want, r.digest)
+	s.c.metrics.mismatches.Inc()
+	s.c.log.Warn("hub and edge disagree", "resource", r.gr, "rev", m.GetRev(), "hub", want.Count, "edge", r.digest.Count)
+	return s.sendInventory(r, fmt.Sprintf("at %d the hub holds %d objects, the edge %d", m.GetRev(), want.Count, r.digest.Count))
 }
 
 // finish ends a catch-up if its outcome is what the hub holds.
 func (s *session) finish(r *replica, rev uint64, want delta.Digest) error {
 	batch, got := r.outcome(rev)
 	if got != want {
-		return s.disagree(r, rev, want, got)
+		// Usual after a hub restart: what was deleted meanwhile is what the changes could not tell.
+		s.c.log.Info("asking for what differs", "resource", r.gr, "rev", rev, "hub", want.Count, "edge", got.Count)
+		return s.sendInventory(r, "")
 	}
 	if err := s.adopt(r, batch); err != nil {
 		return err
@@ -192,14 +196,6 @@ func (s *session) finishGapped(b *tombolov1.Batch) error {
 		return err
 	}
 	return s.ack(r, r.log.Rev())
-}
-
-// disagree reports that a checkpoint does not agree, and asks for what differs.
-func (s *session) disagree(r *replica, rev uint64, want, got delta.Digest) error {
-	s.c.metrics.mismatches.Inc()
-	reason := fmt.Sprintf("at %d the hub holds %d objects, the edge %d", rev, want.Count, got.Count)
-	s.c.log.Warn("hub and edge disagree", "resource", r.gr, "rev", rev, "hub", want.Count, "edge", got.Count)
-	return s.sendInventory(r, reason)
 }
 
 // inventoryItems is how many items one message of an inventory has.

@@ -8,14 +8,21 @@ import (
 )
 
 // CatchUp waits until the reader holds exactly the objects, at the versions, that the history
-// knows now and the reader's match admits. Call it after the writers stopped. It returns an
-// error that names differences when ctx ends first.
+// knows and the reader's match admits. Call it after the writers stopped, and for the sources
+// first. It returns an error that names differences when ctx ends first.
 func (r *Reader) CatchUp(ctx context.Context) error {
 	h := r.h
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	want := h.presentLocked(r.cfg.Resource).matching(r.cfg.Match)
-	if err := h.waitLocked(ctx, func() bool { return r.view.holds(want) }); err != nil {
+	present := h.presentLocked(r.cfg.Resource)
+	changes, want := present.changes, present.matching(r.cfg.Match)
+	err := h.waitLocked(ctx, func() bool {
+		if changes != present.changes {
+			changes, want = present.changes, present.matching(r.cfg.Match)
+		}
+		return r.view.holds(want)
+	})
+	if err != nil {
 		return fmt.Errorf("reader %s of %s at %d doesn't hold the cloud's state: %s: %w",
 			r.cfg.Name, r.cfg.Resource, r.view.position, difference(r.view.objects, want), err)
 	}

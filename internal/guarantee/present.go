@@ -5,6 +5,7 @@ package guarantee
 type presentState struct {
 	objects map[string]Object   // by key
 	dead    map[string]struct{} // uids that were deleted; never leave
+	changes int                 // grows whenever the above change
 }
 
 func newPresentState() *presentState {
@@ -18,6 +19,7 @@ func (p *presentState) put(o Object) {
 	}
 	if known, ok := p.objects[o.Key]; !ok || known.RV < o.RV {
 		p.objects[o.Key] = o
+		p.changes++
 	}
 }
 
@@ -25,6 +27,7 @@ func (p *presentState) remove(key, uid string) {
 	p.dead[uid] = struct{}{}
 	if p.objects[key].UID == uid {
 		delete(p.objects, key)
+		p.changes++
 	}
 }
 

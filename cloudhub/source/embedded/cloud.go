@@ -23,6 +23,8 @@ type Options struct {
 	// Window bounds how far back each resource can be watched from. It does not outlive the process: after a restart
 	// watches begin at the revision of the restart.
 	Window watchlog.Config
+	// EventTTL is how long an Event is kept after its last change, in either encoding. 0 means an hour, as in a cluster.
+	EventTTL time.Duration
 	// Logger gets what goes wrong beside requests. nil discards.
 	Logger *slog.Logger
 }
@@ -39,10 +41,11 @@ type Cloud struct {
 	rev     uint64     // of the last change on disk; guarded by turn
 	pending queue      // writes that wait for their turn
 
-	// publishing is held while changes become visible, and by whoever moves a log along.
+	// publishing is held while changes become visible.
 	publishing sync.Mutex
-	// visible is the revision up to which all logs have everything. It moves under publishing.
+	// visible is the revision that all logs are at, except while publishing is held. It moves under publishing.
 	visible atomic.Uint64
+	ages    ages // of Events
 	// resources is replaced under turn.
 	resources atomic.Pointer[registry]
 }
@@ -54,7 +57,10 @@ func Open(path string, o Options) (*Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cloud{file: f, logger: o.Logger, window: o.Window, docs: apidoc.NewSet()}
+	c := &Cloud{file: f, logger: o.Logger, window: o.Window, docs: apidoc.NewSet(), ages: ages{ttl: o.EventTTL}}
+	if c.ages.ttl == 0 {
+		c.ages.ttl = time.Hour
+	}
 	if c.logger == nil {
 		c.logger = slog.New(slog.DiscardHandler)
 	}
@@ -83,7 +89,7 @@ func (c *Cloud) load() error {
 		builtins = append(builtins, r)
 	}
 	c.resources.Store(newRegistry(builtins))
-	if err := c.redefine(); err != nil {
+	if err := errors.Join(c.redefine(), c.loadAges()); err != nil {
 		return err
 	}
 	return c.bootstrap()
@@ -98,16 +104,18 @@ func (c *Cloud) loadResource(r *resource) error {
 	return l.load(c.rev)
 }
 
-// Run keeps the positions of quiet resources current until ctx ends.
+// Run deletes Events that have grown old, until ctx ends.
 func (c *Cloud) Run(ctx context.Context) error {
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
-			c.advanceAll()
+		case now := <-tick.C:
+			if err := c.expire(now); err != nil {
+				c.logger.Error("old events not deleted", "error", err)
+			}
 		}
 	}
 }
@@ -134,45 +142,32 @@ func (c *Cloud) Documents() *apidoc.Set { return c.docs }
 // Contact tells that the logs are never behind: they are the cloud.
 func (c *Cloud) Contact() (live bool, last time.Time) { return true, time.Now() }
 
-// Log returns the log of a resource in one of its served versions, at the revision of the last change or later. It fails
-// with ErrUnknownResource. The log is closed with source.ErrRedefined or source.ErrUnknownResource when its
+// Log returns the log of a resource in one of its served versions, at the revision of the last change. It fails with
+// source.ErrUnknownResource. The log is closed with source.ErrRedefined or source.ErrUnknownResource when its
 // CustomResourceDefinition changes or goes.
 func (c *Cloud) Log(gvr schema.GroupVersionResource) (*watchlog.Log, error) {
-	f, ok := c.resources.Load().byGVR[gvr]
+	f, ok := c.settled().byGVR[gvr]
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", gvr.GroupResource(), source.ErrUnknownResource)
 	}
-	c.advance(f.log())
 	return f.log(), nil
 }
 
 // Open returns the log of a resource in its preferred version, and a function that gives it back. Otherwise like Log.
 func (c *Cloud) Open(_ context.Context, gr schema.GroupResource) (*watchlog.Log, func(), error) {
-	f, ok := c.resources.Load().byGR[gr]
+	f, ok := c.settled().byGR[gr]
 	if !ok {
 		return nil, nil, fmt.Errorf("open %s: %w", gr, source.ErrUnknownResource)
 	}
-	c.advance(f.log())
 	return f.log(), func() {}, nil
 }
 
-// advance moves a log to the revision of the last change. It waits while changes become visible: a reader that saw one
-// of them in another log then finds all of them here.
-func (c *Cloud) advance(l *watchlog.Log) {
+// settled waits while changes become visible, log by log, and returns the resources: who saw one of the changes in one
+// log finds all of them in the others.
+func (c *Cloud) settled() *registry {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
-	if rev := c.visible.Load(); l.Rev() < rev {
-		// The log can only have been closed: nobody else moves it, and it was behind.
-		_ = l.Commit(watchlog.Batch{Rev: rev})
-	}
-}
-
-func (c *Cloud) advanceAll() {
-	for _, r := range c.resources.Load().all {
-		for _, l := range r.logs {
-			c.advance(l)
-		}
-	}
+	return c.resources.Load()
 }
 
 // describe writes the documents about what is served now.

@@ -7,13 +7,13 @@
 // # Revisions
 //
 // There is one revision for everything, as in etcd. Each change of an object takes the next one; a write that changes
-// nothing takes none. Logs of resources that a write did not touch follow when they are asked for, and every second, so
-// that a read that begins after a write never shows a position before it.
+// nothing takes none. The logs of all resources move together, so that a read that begins after a write never shows a
+// position before it, whatever it reads.
 //
 // # What it is not
 //
 // There are no controllers, no admission, no field managers (metadata.managedFields is always empty, server-side apply
 // is refused), no schema validation or pruning of custom resources and no service addresses. Objects of built-in kinds
 // get the defaults that package defaults knows. A deletion takes effect at once unless finalizers hold it; its grace
-// period is ignored, and owners' dependents stay. Events do not expire.
+// period is ignored, and owners' dependents stay.
 package embedded

@@ -24,7 +24,7 @@ func (c *Cloud) redefine() error {
 		custom = append(custom, r)
 	}
 	next := now.with(custom)
-	c.resources.Store(next)
+	c.install(next)
 	c.describe()
 	for _, r := range now.all {
 		if next.has(r) {
@@ -37,6 +37,13 @@ func (c *Cloud) redefine() error {
 		}
 	}
 	return nil
+}
+
+// install makes the resources those of r, whose logs are at the revision of the last change.
+func (c *Cloud) install(r *registry) {
+	c.publishing.Lock()
+	defer c.publishing.Unlock()
+	c.resources.Store(r)
 }
 
 // custom returns the resource of a custom kind: the one that is there if nothing about it has changed, else a new one,

