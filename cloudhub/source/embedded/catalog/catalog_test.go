@@ -138,6 +138,7 @@ func TestValidateDefinition(t *testing.T) {
 		"no plural":            {func(d *catalog.Definition) { d.Spec.Names.Plural = "" }, "spec.names.plural"},
 		"upper case plural":    {func(d *catalog.Definition) { d.Spec.Names.Plural = "Widgets" }, "spec.names.plural"},
 		"list kind is kind":    {func(d *catalog.Definition) { d.Spec.Names.ListKind = "Widget" }, "spec.names.listKind"},
+		"another name":         {func(d *catalog.Definition) { d.Name = "foo.ex.io" }, "metadata.name"},
 		"unknown scope":        {func(d *catalog.Definition) { d.Spec.Scope = "Moon" }, "spec.scope"},
 		"no version":           {func(d *catalog.Definition) { d.Spec.Versions = nil }, "spec.versions"},
 		"two stored versions":  {func(d *catalog.Definition) { d.Spec.Versions[0].Storage = true }, "spec.versions"},

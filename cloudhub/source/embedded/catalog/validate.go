@@ -35,9 +35,6 @@ func (d *Definition) SetDefaults() {
 func (d *Definition) Validate() field.ErrorList {
 	p := field.NewPath("spec")
 	errs := d.validateGroup(p.Child("group"))
-	if d.Name != d.Spec.Names.Plural+"."+d.Spec.Group {
-		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.Name, `must be spec.names.plural+"."+spec.group`))
-	}
 	errs = append(errs, d.validateNames(p.Child("names"))...)
 	if d.Spec.Scope != ScopeNamespaced && d.Spec.Scope != ScopeCluster {
 		errs = append(errs, field.NotSupported(p.Child("scope"), d.Spec.Scope, []string{ScopeCluster, ScopeNamespaced}))
@@ -45,6 +42,9 @@ func (d *Definition) Validate() field.ErrorList {
 	errs = append(errs, d.validateVersions(p.Child("versions"))...)
 	if c := d.Spec.Conversion; c != nil && c.Strategy != "None" {
 		errs = append(errs, field.NotSupported(p.Child("conversion", "strategy"), c.Strategy, []string{"None"}))
+	}
+	if d.Name != d.Spec.Names.Plural+"."+d.Spec.Group {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.Name, `must be spec.names.plural+"."+spec.group`))
 	}
 	return errs
 }
