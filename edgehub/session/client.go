@@ -179,16 +179,21 @@ func (c *Client) Logs() []*watchlog.Log {
 // BytesReceived returns how many bytes came from hubs since the start, as they were on the wire.
 func (c *Client) BytesReceived() int64 { return c.bytes.Load() }
 
-// Run stays connected to a hub, whichever one can be reached, until ctx ends; then it returns nil.
+// Run stays connected to a hub, whichever one can be reached, until ctx ends; then it returns nil. It fails only with
+// ErrRefused.
 func (c *Client) Run(ctx context.Context) error {
 	wait := backoff{minimum: c.cfg.MinBackoff, maximum: c.cfg.MaxBackoff}
 	defer c.closeLogs()
 	var said time.Time // when it was last said that there is no hub
+	var refused refusals
 	for turn := 0; ; turn++ {
 		hub := c.cfg.Hubs[turn%len(c.cfg.Hubs)]
 		opened, retry, err := c.connect(ctx, hub)
 		if ctx.Err() != nil {
 			return nil
+		}
+		if err := refused.note(c, hub, err); err != nil {
+			return err
 		}
 		if opened {
 			wait.reset()

@@ -44,6 +44,8 @@ const (
 	silences = 3
 )
 
+var errVersion = errors.New("another protocol version")
+
 var errSilent = errors.New("the hub has fallen silent")
 
 // run serves the session until it ends.
@@ -200,7 +202,7 @@ func (s *session) welcome(w *tombolov1.Welcome) error {
 	case s.welcomed:
 		return errors.New("the hub sent a second Welcome")
 	case w.GetVersion() != Version:
-		return fmt.Errorf("the hub speaks protocol version %d, this edge speaks %d", w.GetVersion(), Version)
+		return fmt.Errorf("%w: the hub speaks %d, this edge speaks %d", errVersion, w.GetVersion(), Version)
 	case w.GetEpoch() == "":
 		return errors.New("the hub does not name its cluster")
 	}

@@ -24,6 +24,7 @@ import (
 // the error's ExitCode method or 1, with one line that says why.
 func Execute(root *cobra.Command) {
 	root.SilenceUsage, root.SilenceErrors = true, true
+	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() } // makes cobra refuse unknown commands
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := root.ExecuteContext(ctx)
 	stop()
