@@ -82,6 +82,9 @@ func operation(op watchlog.Op) *tombolov1.Operation {
 
 // tickLive reports the position when it moved without an event for the edge, and compares digests when it is time.
 func (u *subscription) tickLive(ctx context.Context, now time.Time, p *tombolov1.Progress) error {
+	if _, lost := u.log.Lost(); lost {
+		p.Lost = append(p.Lost, u.id)
+	}
 	if u.s.full() {
 		return nil
 	}

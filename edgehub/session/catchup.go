@@ -29,7 +29,10 @@ func (s *session) subscription(m *tombolov1.Subscription) error {
 		return fmt.Errorf("%s: %w", gr, err)
 	}
 	s.c.log.Info("resource", "resource", gr, "plan", m.GetPlan(), "from", r.log.Rev(), "staged", r.step.staged)
-	delete(s.ids, s.numbers[r])
+	if old := s.numbers[r]; old != m.GetId() {
+		r.asked = false // an inventory under the old number is not answered any more
+		delete(s.ids, old)
+	}
 	s.ids[m.GetId()], s.numbers[r] = r, m.GetId()
 	r.step.exact = nil
 	switch m.GetPlan() {

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tombolo-sync/tombolo/edgehub/store"
@@ -56,21 +57,29 @@ func (g *group) take(m *tombolov1.SyncResponse) (bool, error) {
 		}
 		return true, g.batch(r, m.Batch)
 	case *tombolov1.SyncResponse_Progress:
-		for _, a := range m.Progress.GetAdvances() {
-			r, err := g.s.replica(a.GetSubscription())
-			if err != nil {
-				return true, err
-			}
-			if r.step.open || len(r.step.exact) > 0 {
-				return true, fmt.Errorf("%s: the hub reports progress inside a step", r.gr)
-			}
-			p := g.part(r)
-			p.upto = max(p.upto, a.GetRev())
-		}
-		return true, nil
+		return true, g.progress(m.Progress)
 	default:
 		return false, nil
 	}
+}
+
+// progress takes in positions that moved without an event, and what the hub has lost sight of.
+func (g *group) progress(p *tombolov1.Progress) error {
+	for _, a := range p.GetAdvances() {
+		r, err := g.s.replica(a.GetSubscription())
+		if err != nil {
+			return err
+		}
+		if r.step.open || len(r.step.exact) > 0 {
+			return fmt.Errorf("%s: the hub reports progress inside a step", r.gr)
+		}
+		part := g.part(r)
+		part.upto = max(part.upto, a.GetRev())
+	}
+	for id, r := range g.s.ids {
+		r.lost = slices.Contains(p.GetLost(), id)
+	}
+	return nil
 }
 
 // batch takes in a batch that becomes visible with the group, or that is part of a longer step.
@@ -111,7 +120,7 @@ func (g *group) commit() error {
 		}
 	}
 	if len(work) == 0 {
-		return nil
+		return g.taken()
 	}
 	start := time.Now()
 	if err := g.s.c.cfg.Store.Update(func(tx *store.Tx) error { return g.s.write(tx, work) }); err != nil {
@@ -127,6 +136,15 @@ func (g *group) commit() error {
 		}
 	}
 	return nil
+}
+
+// taken reports the bytes of a group that only holds a part of an exact step: the rest of it may not be under way before
+// the hub knows.
+func (g *group) taken() error {
+	if g.bytes == 0 {
+		return nil
+	}
+	return g.s.ack(g.parts[0].r, 0)
 }
 
 // write is the group's transaction.

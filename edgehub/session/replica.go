@@ -22,6 +22,7 @@ type replica struct {
 	pending target
 	step    step
 	live    bool // caught up, in this session
+	lost    bool // the hub itself has lost sight of the cloud
 	asked   bool // an inventory was sent, in this session, that was not answered yet
 }
 

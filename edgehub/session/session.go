@@ -77,7 +77,7 @@ func (s *session) hello() error {
 		Version: Version, Edge: s.c.cfg.Edge, Software: s.c.cfg.Software, DocumentsHash: s.c.docs.Hash(),
 	}
 	for gr, r := range s.c.replicas {
-		r.live, r.asked, r.step.exact = false, false, nil
+		r.live, r.lost, r.asked, r.step.exact = false, false, false, nil
 		h.Positions = append(h.Positions, &tombolov1.Position{
 			Resource: &tombolov1.Resource{Group: gr.Group, Resource: gr.Resource},
 			Epoch:    r.pending.epoch, View: r.known(), Rev: r.log.Rev(), StagedRev: r.step.staged,
@@ -267,10 +267,10 @@ func (s *session) documents(m *tombolov1.Documents) error {
 	return nil
 }
 
-// caughtUp tells whether the edge has come as far as the hub, with every resource.
+// caughtUp tells whether the edge has come as far as the hub, and the hub as far as the cloud, with every resource.
 func (s *session) caughtUp() bool {
 	for _, r := range s.c.replicas {
-		if !r.live {
+		if !r.live || r.lost {
 			return false
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Config bounds the window of a log: how far back it can be watched from. The newest state is always kept whole.
@@ -35,6 +36,9 @@ type Log struct {
 
 	// cur is the newest state. It is replaced only under mu; reading it takes no lock.
 	cur atomic.Pointer[state]
+
+	// lost is when the source lost sight of the cloud, in Unix nanoseconds; 0 while it follows.
+	lost atomic.Int64
 
 	mu        sync.RWMutex // guards all below
 	win       window
@@ -90,6 +94,25 @@ type Content struct {
 	Floor   uint64   // the smallest position that can be watched from; Rev when there is no history
 	History []*Event // the events behind Floor, oldest first
 	Gaps    []Gap    // the gaps among them, ascending
+}
+
+// SetLost says that the source of the log has lost sight of the cloud, so that the log may be behind; the zero time says
+// that it follows again.
+func (l *Log) SetLost(since time.Time) {
+	if since.IsZero() {
+		l.lost.Store(0)
+		return
+	}
+	l.lost.CompareAndSwap(0, since.UnixNano())
+}
+
+// Lost tells whether the source of the log has lost sight of the cloud, and when.
+func (l *Log) Lost() (since time.Time, lost bool) {
+	at := l.lost.Load()
+	if at == 0 {
+		return time.Time{}, false
+	}
+	return time.Unix(0, at), true
 }
 
 // LastChange returns the position of the newest event, 0 when the window has none. It is at most Rev, which moves without

@@ -89,6 +89,7 @@ func (f *feed) isOpen() bool {
 // requestFailed hears that a list or watch could not be opened or broke.
 func (f *feed) requestFailed(err error) {
 	f.kube.metrics.failures.WithLabelValues(f.gr.String()).Inc()
+	f.entries.SetLost(time.Now())
 	if f.condition.set(Failing, err) {
 		f.log.Warn("resource can't be followed, trying again", "error", err, "rev", f.entries.Rev())
 	}
@@ -114,6 +115,7 @@ func (f *feed) replaced(objects, delta int, first bool) {
 
 // lost hears that an event could not be stored.
 func (f *feed) lost(err error) {
+	f.entries.SetLost(time.Now())
 	f.condition.set(Failing, err)
 	f.log.Error("what the cloud said does not fit the log, reading everything again", "error", err)
 }
@@ -126,6 +128,7 @@ func (f *feed) rewound(err error) {
 
 // live notes that the log follows the cloud.
 func (f *feed) live() {
+	f.entries.SetLost(time.Time{})
 	if f.condition.set(Live, nil) {
 		f.log.Info("resource is live", "rev", f.entries.Rev(), "objects", f.entries.Snapshot().Len())
 	}

@@ -211,14 +211,20 @@ const (
 // startHub serves edges on an address until the returned function is called.
 func startHub(t *testing.T, src syncsrv.Source, sc syncsrv.Scopes, addr string) (string, func()) {
 	t.Helper()
+	lis, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lis.Addr().String(), serveHub(t, src, sc, lis)
+}
+
+// serveHub serves edges on a listener until the returned function is called.
+func serveHub(t *testing.T, src syncsrv.Source, sc syncsrv.Scopes, lis net.Listener) func() {
+	t.Helper()
 	srv, err := syncsrv.New(syncsrv.Config{
 		Source: src, Scopes: sc, Credentials: insecure.NewCredentials(), Insecure: true, Logger: logger(t, "hub"),
 		ProgressInterval: 50 * time.Millisecond, CheckInterval: 100 * time.Millisecond, ForgetAfter: 300 * time.Millisecond,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lis, err := net.Listen("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +242,7 @@ func startHub(t *testing.T, src syncsrv.Source, sc syncsrv.Scopes, addr string) 
 		})
 	}
 	t.Cleanup(stop)
-	return lis.Addr().String(), stop
+	return stop
 }
 
 // edge is a running agent.

@@ -3,8 +3,11 @@ package inproc
 import (
 	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
@@ -303,4 +306,66 @@ func TestAnotherClusterReplacesEverything(t *testing.T) {
 		return err == nil && l.Snapshot().Get("ns/new") != nil
 	})
 	e.holds(other)
+}
+
+// TestHubThatLostTheCloudSaysSo: a hub that can't reach the cloud does not make its edges look fresh.
+func TestHubThatLostTheCloudSaysSo(t *testing.T) {
+	c := newFakeCloud(t)
+	c.put("a", "u1", "mine")
+	src := c.source()
+	src.load()
+	hub, _ := startHub(t, src, newScopes(t, allPods), "127.0.0.1:0")
+	e := startEdge(t, t.TempDir(), hub)
+	live := func() bool { live, _ := e.Contact(); return live }
+	e.eventually("live", live)
+	src.log.SetLost(time.Now())
+	e.eventually("no longer live", func() bool { return !live() })
+	src.log.SetLost(time.Time{})
+	e.eventually("live again", live)
+}
+
+// brittle is a listener whose connections break once so many bytes were sent on them.
+type brittle struct {
+	net.Listener
+	left int64
+}
+
+func (l brittle) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return &brittleConn{Conn: c, left: l.left}, err
+}
+
+type brittleConn struct {
+	net.Conn
+	left int64 // one goroutine writes
+}
+
+func (c *brittleConn) Write(b []byte) (int, error) {
+	if c.left -= int64(len(b)); c.left < 0 {
+		_ = c.Close()
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(b)
+}
+
+// TestFirstSyncGoesOnWhereItBroke: what was staged before a lost link and a restart is not sent again. With a connection
+// that breaks after a third of the data, the first sync would never end otherwise.
+func TestFirstSyncGoesOnWhereItBroke(t *testing.T) {
+	c := newFakeCloud(t)
+	for i := range 3000 {
+		c.put(fmt.Sprint("p", i), fmt.Sprint("u", i), strings.Repeat("n", 1000))
+	}
+	src := c.source()
+	src.load()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serveHub(t, src, newScopes(t, allPods), brittle{lis, 1_200_000})
+	dir := t.TempDir()
+	e := startEdge(t, dir, lis.Addr().String())
+	e.eventually("something has come", func() bool { return e.BytesReceived() > 300_000 })
+	e.stop()
+	e = startEdge(t, dir, lis.Addr().String())
+	e.holds(c)
 }

@@ -1308,8 +1308,11 @@ func (x *Operation) GetData() []byte {
 
 // Progress moves positions without an event, and shows that the hub is there.
 type Progress struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Advances      []*Advance             `protobuf:"bytes,1,rep,name=advances,proto3" json:"advances,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Advances []*Advance             `protobuf:"bytes,1,rep,name=advances,proto3" json:"advances,omitempty"`
+	// The subscriptions of which the hub itself has lost sight of the cloud: what the edge holds of them may be behind.
+	// The others follow the cloud.
+	Lost          []uint32 `protobuf:"varint,2,rep,packed,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1347,6 +1350,13 @@ func (*Progress) Descriptor() ([]byte, []int) {
 func (x *Progress) GetAdvances() []*Advance {
 	if x != nil {
 		return x.Advances
+	}
+	return nil
+}
+
+func (x *Progress) GetLost() []uint32 {
+	if x != nil {
+		return x.Lost
 	}
 	return nil
 }
@@ -2056,9 +2066,10 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\bencoding\x18\x04 \x01(\x0e2\x14.tombolo.v1.EncodingR\bencoding\x12\x19\n" +
 	"\bbase_rev\x18\x05 \x01(\x04R\abaseRev\x12\x16\n" +
 	"\x06crc32c\x18\x06 \x01(\aR\x06crc32c\x12\x12\n" +
-	"\x04data\x18\a \x01(\fR\x04data\";\n" +
+	"\x04data\x18\a \x01(\fR\x04data\"O\n" +
 	"\bProgress\x12/\n" +
-	"\badvances\x18\x01 \x03(\v2\x13.tombolo.v1.AdvanceR\badvances\"?\n" +
+	"\badvances\x18\x01 \x03(\v2\x13.tombolo.v1.AdvanceR\badvances\x12\x12\n" +
+	"\x04lost\x18\x02 \x03(\rR\x04lost\"?\n" +
 	"\aAdvance\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x12\x10\n" +
 	"\x03rev\x18\x02 \x01(\x04R\x03rev\"p\n" +
