@@ -116,6 +116,9 @@ func (r *Reader) teachLocked(o *observation) {
 	}
 }
 
+// Name is the reader's name in reports.
+func (r *Reader) Name() string { return r.cfg.Name }
+
 // Position is the resourceVersion from which the reader resumes: that of its last list,
 // event or bookmark. 0 when it has to list first.
 func (r *Reader) Position() uint64 {
