@@ -111,7 +111,7 @@ func (k *Kube) work(ctx context.Context) error {
 
 // start returns when epoch and documents are known.
 func (k *Kube) start(ctx context.Context) error {
-	backoff := wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 30 * time.Second}
+	backoff := wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 10 * time.Second}
 	for {
 		err := k.tryStart(ctx)
 		if err == nil {

@@ -60,5 +60,5 @@ func (k *Kube) missing(ctx context.Context, f *feed, c *catalogue) error {
 	if _, other := c.lookup(f.gr); other {
 		return fmt.Errorf("%s: %w: version %s is not served any more", f.gr, source.ErrRedefined, f.resource.Version)
 	}
-	return fmt.Errorf("%s: %w any more", f.gr, source.ErrUnknownResource)
+	return fmt.Errorf("%s: %w: it is not served any more", f.gr, source.ErrUnknownResource)
 }
