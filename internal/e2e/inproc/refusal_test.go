@@ -169,11 +169,7 @@ func TestEdgeOfAnotherVersionIsRefused(t *testing.T) {
 	src := newFakeCloud(t).source()
 	src.load()
 	hub, _ := startHub(t, src, newScopes(t, allPods), "127.0.0.1:0")
-	conn, err := grpc.NewClient(hub, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := dialRaw(t, hub)
 	for want, m := range map[string]*tombolov1.SyncRequest{
 		"upgrade the older":    {Message: &tombolov1.SyncRequest_Hello{Hello: &tombolov1.Hello{Version: 2, Edge: "e"}}},
 		"must be a Hello":      {Message: &tombolov1.SyncRequest_Ack{Ack: &tombolov1.Ack{}}},
@@ -198,11 +194,7 @@ func TestNewestSessionOfAnEdgeWins(t *testing.T) {
 	src := c.source()
 	src.load()
 	hub, _ := startHub(t, src, newScopes(t, allPods), "127.0.0.1:0")
-	conn, err := grpc.NewClient(hub, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := dialRaw(t, hub)
 	open := func() tombolov1.SyncService_SyncClient {
 		s, err := tombolov1.NewSyncServiceClient(conn).Sync(t.Context())
 		if err != nil {
@@ -220,7 +212,8 @@ func TestNewestSessionOfAnEdgeWins(t *testing.T) {
 	last := open()
 	for range 20 {
 		next := open()
-		for err = nil; err == nil; {
+		var err error
+		for err == nil {
 			_, err = last.Recv()
 		}
 		if !strings.Contains(err.Error(), "newer session") {
@@ -231,4 +224,15 @@ func TestNewestSessionOfAnEdgeWins(t *testing.T) {
 	if _, err := last.Recv(); err != nil {
 		t.Fatalf("the newest session: %v", err)
 	}
+}
+
+// dialRaw returns a plain connection to a hub.
+func dialRaw(t *testing.T, hub string) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(hub, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
 }
