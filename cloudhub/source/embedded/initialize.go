@@ -3,6 +3,7 @@ package embedded
 import (
 	corev1 "k8s.io/api/core/v1"
 	quantity "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tombolo-sync/tombolo/cloudhub/source/embedded/catalog"
@@ -15,6 +16,9 @@ func initialize(obj runtime.Object) {
 		o.Spec.Finalizers = []corev1.FinalizerName{corev1.FinalizerKubernetes}
 	case *corev1.Pod:
 		o.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: qualityOfService(o)}
+	case *corev1.PersistentVolume:
+		now := metav1.Now().Rfc3339Copy()
+		o.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &now}
 	case *catalog.Definition:
 		o.Status = catalog.DefinitionStatus{}
 	}

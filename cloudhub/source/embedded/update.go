@@ -186,9 +186,11 @@ func (f face) count(obj, old runtime.Object) {
 		return
 	}
 	same := sameRequest(obj, old, f.def().Status)
-	if same && f.kind.Stored().Resource.Kind == "Deployment" {
-		// Annotations are copied to the replica sets, so they count too.
-		same = maps.Equal(accessor(obj).GetAnnotations(), accessor(old).GetAnnotations())
+	switch f.kind.Stored().Resource.Kind {
+	case "Deployment": // whose annotations are copied to its replica sets
+		same = same && maps.Equal(accessor(obj).GetAnnotations(), accessor(old).GetAnnotations())
+	case "EndpointSlice": // whose labels say which service it is of
+		same = same && maps.Equal(accessor(obj).GetLabels(), accessor(old).GetLabels())
 	}
 	if !same {
 		accessor(obj).SetGeneration(accessor(old).GetGeneration() + 1)

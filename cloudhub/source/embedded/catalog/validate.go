@@ -128,7 +128,7 @@ func (d *Definition) validateVersions(p *field.Path) field.ErrorList {
 			errs = append(errs, field.Invalid(at.Child("name"), v.Name, strings.Join(msgs, ",")))
 		}
 		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
-			errs = append(errs, field.Required(at.Child("schema", "openAPIV3Schema"), "schemas are required"))
+			errs = append(errs, field.Required(at.Child("schema", "openAPIV3Schema"), ""))
 		}
 		errs = append(errs, v.validatePaths(at)...)
 		if v.Storage {

@@ -75,7 +75,7 @@ func apply(current []byte, t types.PatchType, patch []byte, validation string) (
 	}
 	patched, err = jsonpatch.MergePatch(current, patch)
 	if errors.Is(err, jsonpatch.ErrBadJSONPatch) {
-		err = apierrors.NewBadRequest(err.Error())
+		err = apierrors.NewBadRequest("invalid JSON patch")
 	}
 	return patched, dups, err
 }

@@ -11,6 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -68,6 +69,8 @@ func setOther(obj runtime.Object) {
 		binding(&o.RoleRef, o.Subjects)
 	case *rbacv1.ClusterRoleBinding:
 		binding(&o.RoleRef, o.Subjects)
+	case *schedulingv1.PriorityClass:
+		unset(&o.PreemptionPolicy, corev1.PreemptLowerPriority)
 	case *storagev1.StorageClass:
 		unset(&o.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
 		unset(&o.VolumeBindingMode, storagev1.VolumeBindingImmediate)

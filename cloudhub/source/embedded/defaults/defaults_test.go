@@ -12,6 +12,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,7 +50,7 @@ func TestSet(t *testing.T) {
 		},
 		"stateful set": {
 			&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Template: bare()}},
-			`{"metadata":{},"spec":{"replicas":1,"selector":null,"template":` + template + `,"serviceName":"","podManagementPolicy":"OrderedReady","updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":0}},"revisionHistoryLimit":10,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain","whenScaled":"Retain"}},"status":{"replicas":0,"availableReplicas":0}}`,
+			`{"metadata":{},"spec":{"replicas":1,"selector":null,"template":` + template + `,"serviceName":"","podManagementPolicy":"OrderedReady","updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":0,"maxUnavailable":1}},"revisionHistoryLimit":10,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain","whenScaled":"Retain"}},"status":{"replicas":0,"availableReplicas":0}}`,
 		},
 		"daemon set": {
 			&appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: bare()}},
@@ -100,6 +101,10 @@ func TestSet(t *testing.T) {
 		"storage class": {
 			&storagev1.StorageClass{Provisioner: "p"},
 			`{"metadata":{},"provisioner":"p","reclaimPolicy":"Delete","volumeBindingMode":"Immediate"}`,
+		},
+		"priority class": {
+			&schedulingv1.PriorityClass{Value: 5},
+			`{"metadata":{},"value":5,"preemptionPolicy":"PreemptLowerPriority"}`,
 		},
 		"volume": {
 			&corev1.PersistentVolume{},

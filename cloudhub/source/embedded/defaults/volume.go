@@ -75,6 +75,7 @@ func csiDriver(d *storagev1.CSIDriver) {
 	unset(&s.StorageCapacity, false)
 	unset(&s.RequiresRepublish, false)
 	unset(&s.SELinuxMount, false)
+	unset(&s.PreventPodSchedulingIfMissing, false)
 	unset(&s.FSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy)
 	if len(s.VolumeLifecycleModes) == 0 {
 		s.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}

@@ -36,6 +36,7 @@ func statefulSet(d *appsv1.StatefulSet) {
 	}
 	if r := s.UpdateStrategy.RollingUpdate; r != nil && s.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
 		unset(&r.Partition, 0)
+		unset(&r.MaxUnavailable, intstr.FromInt32(1))
 	}
 	unset(&s.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
 	empty(&s.PersistentVolumeClaimRetentionPolicy.WhenDeleted, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
