@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"regexp"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -22,25 +23,28 @@ type Group struct {
 	// Edges are edge names, or patterns as in path.Match.
 	Edges []string `json:"edges"`
 	// Nodes are the nodes that the edge stands for, for boundToNode; none means one that is called as the edge is.
-	// $(EDGE_NAME) stands for the edge's name.
 	Nodes []string `json:"nodes,omitempty"`
 	Rules []Rule   `json:"rules"`
 }
 
-// Rule lets an edge hold objects of one resource that satisfy all its conditions.
+// Rule lets an edge hold objects of one resource that satisfy all its conditions. In its namespaces and selectors, and in
+// a group's nodes, $(EDGE_NAME) stands for the edge's name.
 type Rule struct {
 	Group      string   `json:"group,omitempty"` // "" is the core group
 	Resource   string   `json:"resource"`        // the plural
 	Namespaces []string `json:"namespaces,omitempty"`
-	// LabelSelector and FieldSelector are as in kubectl. $(EDGE_NAME) stands for the edge's name.
+	// LabelSelector and FieldSelector are as in kubectl.
 	LabelSelector string `json:"labelSelector,omitempty"`
 	FieldSelector string `json:"fieldSelector,omitempty"`
 	// BoundToNode is a field, such as spec.nodeName, whose value must be one of the edge's nodes.
 	BoundToNode string `json:"boundToNode,omitempty"`
 }
 
-// edgeName is replaced by the edge's name in nodes and selectors.
+// edgeName is replaced by the edge's name in nodes, namespaces and selectors.
 const edgeName = "$(EDGE_NAME)"
+
+// plainName is what an edge may be called: nothing that means something in a selector, so that a name can't widen one.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 
 // Load reads a scopes file. The error names the file and, as that of Parse, what is wrong in it.
 func Load(file string) (*File, error) {
@@ -55,12 +59,20 @@ func Load(file string) (*File, error) {
 	return f, nil
 }
 
-// Parse reads the YAML of a scopes file. It fails for unknown fields, names that are missing or used twice, patterns and
-// selectors that don't parse, and rules without a resource; the error names scope and rule.
+// Parse reads the YAML of a scopes file. It fails for unknown fields and variables, a second document, names that are
+// missing or used twice, patterns and selectors that don't parse, and rules without a resource; the error names scope and
+// rule. A file without scopes is refused too: edges that may hold nothing drop all they have, and a file that was cut
+// short must not look like that.
 func Parse(data []byte) (*File, error) {
 	f := &File{}
+	if err := single(data); err != nil {
+		return nil, fmt.Errorf("scopes: %w", err)
+	}
 	if err := yaml.UnmarshalStrict(data, f); err != nil {
 		return nil, fmt.Errorf("scopes: %w", err)
+	}
+	if len(f.Scopes) == 0 {
+		return nil, errors.New("scopes: there are none")
 	}
 	seen := map[string]bool{}
 	for i, g := range f.Scopes {
@@ -78,6 +90,26 @@ func Parse(data []byte) (*File, error) {
 	return f, nil
 }
 
+// documentMark is a line that ends one YAML document and begins another.
+var documentMark = regexp.MustCompile(`(?m)^(---|\.\.\.)(\s|$)`)
+
+// single fails for more than one YAML document: the decoder would ignore all but the first.
+func single(data []byte) error {
+	documents := 0
+	for _, d := range documentMark.Split(string(data), -1) {
+		for line := range strings.Lines(d) {
+			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+				documents++
+				break
+			}
+		}
+	}
+	if documents > 1 {
+		return errors.New("more than one YAML document")
+	}
+	return nil
+}
+
 func (g *Group) validate() error {
 	if len(g.Edges) == 0 {
 		return errors.New("no edges")
@@ -86,6 +118,9 @@ func (g *Group) validate() error {
 		if _, err := path.Match(p, ""); err != nil || p == "" {
 			return fmt.Errorf("edges: %q is not a pattern", p)
 		}
+	}
+	if err := known("nodes", g.Nodes); err != nil {
+		return err
 	}
 	if len(g.Rules) == 0 {
 		return errors.New("no rules")
@@ -105,13 +140,34 @@ func (r *Rule) validate() error {
 	case r.Resource != strings.ToLower(r.Resource) || strings.ContainsAny(r.Resource, "/. *"):
 		return fmt.Errorf("resource %q: the lower-case plural is needed, and the group apart", r.Resource)
 	}
+	for what, texts := range map[string][]string{
+		"namespaces": r.Namespaces, "labelSelector": {r.LabelSelector}, "fieldSelector": {r.FieldSelector},
+	} {
+		if err := known(what, texts); err != nil {
+			return err
+		}
+	}
 	_, err := r.bind("edge", nil).compile(nil)
 	return err
 }
 
-// For returns the scope of an edge, empty when no group matches its name.
+// known fails when a text has a variable that does not exist.
+func known(what string, texts []string) error {
+	for _, t := range texts {
+		if strings.Contains(strings.ReplaceAll(t, edgeName, ""), "$(") {
+			return fmt.Errorf("%s: %q has another variable than %s", what, t, edgeName)
+		}
+	}
+	return nil
+}
+
+// For returns the scope of an edge, empty when no group matches its name or it has characters other than letters,
+// digits, '.', '-' and '_'.
 func (f *File) For(edge string) Scope {
 	s := Scope{}
+	if !plainName.MatchString(edge) {
+		return s
+	}
 	for _, g := range f.Scopes {
 		if g.matches(edge) {
 			nodes := g.nodes(edge)
@@ -139,15 +195,21 @@ func (g *Group) nodes(edge string) []string {
 	if len(g.Nodes) == 0 {
 		return []string{edge}
 	}
-	out := make([]string, len(g.Nodes))
-	for i, n := range g.Nodes {
-		out[i] = strings.ReplaceAll(n, edgeName, edge)
+	return expand(g.Nodes, edge)
+}
+
+// expand puts the edge's name into texts.
+func expand(texts []string, edge string) []string {
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = strings.ReplaceAll(t, edgeName, edge)
 	}
 	return out
 }
 
 // bind returns the rule for one edge.
 func (r Rule) bind(edge string, nodes []string) bound {
+	r.Namespaces = expand(r.Namespaces, edge)
 	r.LabelSelector = strings.ReplaceAll(r.LabelSelector, edgeName, edge)
 	r.FieldSelector = strings.ReplaceAll(r.FieldSelector, edgeName, edge)
 	return bound{rule: r, nodes: nodes}

@@ -53,6 +53,9 @@ func (b bound) compile(r *watchlog.Resource) (filter, error) {
 	if r == nil {
 		return f, nil
 	}
+	if len(f.namespaces) > 0 && !r.Namespaced {
+		return f, fmt.Errorf("%s have no namespaces", r.GroupResource())
+	}
 	terms := newChoice(r)
 	for _, req := range selector.Requirements() {
 		not := req.Operator == selection.NotEquals

@@ -111,6 +111,12 @@ func TestParseRefuses(t *testing.T) {
 		"labelSelector":            rule(`{resource: pods, labelSelector: "a b"}`),
 		"fieldSelector":            rule(`{resource: pods, fieldSelector: "nonsense"}`),
 		"scopes:":                  "not: [yaml",
+		"there are none":           `# nothing`,
+		"more than one":            rule(`{resource: pods}`) + "\n---\n" + rule(`{resource: nodes}`),
+		`nodes: "$(NODE)" has`:     `{scopes: [{name: s, edges: [e], nodes: ["$(NODE)"], rules: [{resource: pods}]}]}`,
+		`rule 1: namespaces: "$(`:  rule(`{resource: pods, namespaces: ["$(EDGE_NAME)", "$(NS)"]}`),
+		`labelSelector: "a=$(`:     rule(`{resource: pods, labelSelector: "a=$(X)"}`),
+		`fieldSelector: "a=$(`:     rule(`{resource: pods, fieldSelector: "a=$(EDGE_NAMES)"}`),
 	} {
 		_, err := Parse([]byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -124,6 +130,32 @@ func TestViewRefusesFieldsThatTheResourceDoesNotHave(t *testing.T) {
 		f := mustParse(t, `{scopes: [{name: s, edges: [e], rules: [`+rule+`]}]}`)
 		if _, err := f.For("e").View(pods()); err == nil || !strings.Contains(err.Error(), "can't be selected by field") {
 			t.Errorf("%s: %v", rule, err)
+		}
+	}
+}
+
+func TestViewRefusesNamespacesOfWhatHasNone(t *testing.T) {
+	f := mustParse(t, `{scopes: [{name: s, edges: [e], rules: [{resource: nodes, namespaces: [x]}]}]}`)
+	if _, err := f.For("e").View(&watchlog.Resource{Version: "v1", Name: "nodes"}); err == nil || !strings.Contains(err.Error(), "nodes have no namespaces") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestEdgeNameStandsInNamespacesToo(t *testing.T) {
+	v := view(t, mustParse(t, "---\n# one document\n"+`{scopes: [{name: s, edges: ["*"], rules: [{resource: pods, namespaces: ["site-$(EDGE_NAME)"]}]}]}`).For("e"), pods())
+	if !v.Matches(pod{ns: "site-e", name: "a"}.object(t, 1)) || v.Matches(pod{ns: "site-x", name: "a"}.object(t, 1)) {
+		t.Error("not the edge's own namespace")
+	}
+}
+
+func TestEdgeNameCannotChangeWhatASelectorMeans(t *testing.T) {
+	f := mustParse(t, `{scopes: [{name: s, edges: ["*"], rules: [{resource: pods, labelSelector: "app in ($(EDGE_NAME))"}]}]}`)
+	if n := len(f.For("edge-1.site_a").Resources()); n != 1 {
+		t.Errorf("a plain name has %d resources", n)
+	}
+	for _, name := range []string{"a,b", "a)", "a=b", "", "a b", "-a", "a/b", "a\n"} {
+		if got := f.For(name).Resources(); got != nil {
+			t.Errorf("%q may hold %v", name, got)
 		}
 	}
 }
@@ -294,6 +326,12 @@ func TestWatchedFile(t *testing.T) {
 	w.reload()
 	select {
 	case <-before:
+		t.Error("a file that may be half written was read")
+	default:
+	}
+	w.reload()
+	select {
+	case <-before:
 	default:
 		t.Error("nobody was told")
 	}
@@ -301,6 +339,7 @@ func TestWatchedFile(t *testing.T) {
 		t.Errorf("%d resources after the change", n)
 	}
 	put(`{scopes: [{`)
+	w.reload()
 	w.reload()
 	if n := len(w.For("e").Resources()); n != 2 || !strings.Contains(logged.String(), "stays in force") {
 		t.Errorf("%d resources with a broken file; log %q", n, logged.String())

@@ -15,7 +15,8 @@ type Watched struct {
 
 	mu      sync.RWMutex // guards all below
 	file    *File
-	stamp   stamp
+	stamp   stamp         // of what was read
+	seen    stamp         // at the last look
 	changed chan struct{} // closed, and replaced, when file changes
 }
 
@@ -53,11 +54,15 @@ func (w *Watched) Run(ctx context.Context) error {
 	}
 }
 
+// reload reads the file if it has changed, and not since the last look: half a file can be a good one with fewer rules,
+// for which edges would drop what they hold.
 func (w *Watched) reload() {
 	now := w.look()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now == w.stamp {
+	settled := now == w.seen
+	w.seen = now
+	if now == w.stamp || !settled {
 		return
 	}
 	w.stamp = now
