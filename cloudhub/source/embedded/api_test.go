@@ -11,7 +11,10 @@ import (
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
-const configMaps = "/api/v1/namespaces/default/configmaps"
+const (
+	configMaps = "/api/v1/namespaces/default/configmaps"
+	configMapA = configMaps + "/a"
+)
 
 func TestANewCloudHasTheFirstNamespaces(t *testing.T) {
 	r := newRig(t)
@@ -88,112 +91,114 @@ func TestAWriteThatChangesNothingTakesNoRevision(t *testing.T) {
 	}
 }
 
+// refusals are requests about a config map "a", at revision 6, whose uid is written UID-OF-A.
+var refusals = map[string]struct {
+	method, path, contentType, body string
+	code                            int
+	message                         string
+}{
+	"exists": {
+		http.MethodPost, configMaps, "", `{"metadata":{"name":"a"}}`, 409, `configmaps "a" already exists`,
+	},
+	"no such namespace": {
+		http.MethodPost, "/api/v1/namespaces/nope/configmaps", "", `{"metadata":{"name":"a"}}`, 404, `namespaces "nope" not found`,
+	},
+	"another namespace": {
+		http.MethodPost, configMaps, "", `{"metadata":{"name":"b","namespace":"x"}}`, 400,
+		"the namespace of the provided object does not match the namespace sent on the request",
+	},
+	"revision of a new object": {
+		http.MethodPost, configMaps, "", `{"metadata":{"name":"b","resourceVersion":"3"}}`, 500,
+		"resourceVersion should not be set on objects to be created",
+	},
+	"no name": {
+		http.MethodPost, configMaps, "", `{}`, 422,
+		`ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required`,
+	},
+	"replace, missing": {
+		http.MethodPut, configMaps + "/b", "", `{"metadata":{"name":"b"}}`, 404, `configmaps "b" not found`,
+	},
+	"replace, another name": {
+		http.MethodPut, configMapA, "", `{"metadata":{"name":"b"}}`, 400, "the name of the object (b) does not match the name on the URL (a)",
+	},
+	"replace, no name": {
+		http.MethodPut, configMapA, "", `{}`, 400, "the name of the object (a based on URL) was undeterminable: name must be provided",
+	},
+	"replace, old version": {
+		http.MethodPut, configMapA, "", `{"metadata":{"name":"a","resourceVersion":"3"}}`, 409,
+		`Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again`,
+	},
+	"replace, another uid": {
+		http.MethodPut, configMapA, "", `{"metadata":{"name":"a","uid":"z"}}`, 409,
+		`Operation cannot be fulfilled on configmaps "a": precondition failed: UID in precondition: z, UID in object meta: UID-OF-A`,
+	},
+	"patch, missing": {
+		http.MethodPatch, configMaps + "/b", mergePatch, `{}`, 404, `configmaps "b" not found`,
+	},
+	"patch, uid": {
+		http.MethodPatch, configMapA, mergePatch, `{"metadata":{"uid":"z"}}`, 422,
+		`ConfigMap "a" is invalid: metadata.uid: Invalid value: "z": field is immutable`,
+	},
+	"patch, old version": {
+		http.MethodPatch, configMapA, mergePatch, `{"metadata":{"resourceVersion":"3"}}`, 409,
+		`Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again`,
+	},
+	"server-side apply": {
+		http.MethodPatch, configMapA, "application/apply-patch+yaml", `{}`, 415,
+		"the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json",
+	},
+	"unknown body": {
+		http.MethodPost, configMaps, "text/foo", `{}`, 415,
+		"the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf",
+	},
+	"too large": {
+		http.MethodPost, configMaps, "", `{"metadata":{"name":"b"},"data":{"a":"` + strings.Repeat("x", 3<<20) + `"}}`, 413,
+		"Request entity too large: limit is 3145728",
+	},
+	"dry run of another kind": {
+		http.MethodPost, configMaps + "?dryRun=x", "", `{"metadata":{"name":"b"}}`, 422,
+		`CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["x"]: supported values: "All"`,
+	},
+	"delete, missing": {
+		http.MethodDelete, configMaps + "/b", "", "", 404, `configmaps "b" not found`,
+	},
+	"delete, another uid": {
+		http.MethodDelete, configMapA, "", `{"preconditions":{"uid":"x"}}`, 409,
+		`Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition (x) does not match the UID in record (UID-OF-A). The object might have been deleted and then recreated`,
+	},
+	"delete, old version": {
+		http.MethodDelete, configMapA, "", `{"preconditions":{"resourceVersion":"1"}}`, 409,
+		`Operation cannot be fulfilled on ConfigMap "a": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (6). The object might have been modified`,
+	},
+	"delete, unknown policy": {
+		http.MethodDelete, configMapA + "?propagationPolicy=Foo", "", "", 422,
+		`DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Foo": supported values: "Foreground", "Background", "Orphan", "nil"`,
+	},
+	"POST to an object":     {http.MethodPost, configMapA, "", `{}`, 405, "the server does not allow this method on the requested resource"},
+	"PUT of a collection":   {http.MethodPut, configMaps, "", `{}`, 405, "the server does not allow this method on the requested resource"},
+	"POST to all":           {http.MethodPost, "/api/v1/configmaps", "", `{}`, 405, "the server does not allow this method on the requested resource"},
+	"DELETE all namespaces": {http.MethodDelete, "/api/v1/namespaces", "", ``, 405, "the server does not allow this method on the requested resource"},
+	"unknown resource":      {http.MethodPost, "/api/v1/namespaces/default/nopes", "", `{}`, 404, "the server could not find the requested resource"},
+	"unknown subresource":   {http.MethodPut, configMapA + "/nope", "", `{}`, 404, "the server could not find the requested resource"},
+	"unknown field to delete by": {
+		http.MethodDelete, configMaps + "?fieldSelector=foo%3Dy", "", "", 400,
+		`"foo" is not a known field selector: only "metadata.name", "metadata.namespace"`,
+	},
+	"first namespace": {
+		http.MethodDelete, "/api/v1/namespaces/kube-system", "", "", 403, `namespaces "kube-system" is forbidden: this namespace may not be deleted`,
+	},
+	"lease without revision": {
+		http.MethodPut, "/apis/coordination.k8s.io/v1/namespaces/default/leases/l", "", `{"metadata":{"name":"l","uid":"u"}}`, 404, `leases.coordination.k8s.io "l" not found`,
+	},
+}
+
 func TestRefusals(t *testing.T) {
 	r := newRig(t)
 	r.must(http.MethodPost, configMaps, "", `{"metadata":{"name":"a"}}`)
 	uid := r.must(http.MethodGet, configMaps+"/a", "", "").Metadata.UID
-	at := configMaps + "/a"
-	for name, c := range map[string]struct {
-		method, path, contentType, body string
-		code                            int
-		message                         string
-	}{
-		"exists": {
-			http.MethodPost, configMaps, "", `{"metadata":{"name":"a"}}`, 409, `configmaps "a" already exists`,
-		},
-		"no such namespace": {
-			http.MethodPost, "/api/v1/namespaces/nope/configmaps", "", `{"metadata":{"name":"a"}}`, 404, `namespaces "nope" not found`,
-		},
-		"another namespace": {
-			http.MethodPost, configMaps, "", `{"metadata":{"name":"b","namespace":"x"}}`, 400,
-			"the namespace of the provided object does not match the namespace sent on the request",
-		},
-		"revision of a new object": {
-			http.MethodPost, configMaps, "", `{"metadata":{"name":"b","resourceVersion":"3"}}`, 500,
-			"resourceVersion should not be set on objects to be created",
-		},
-		"no name": {
-			http.MethodPost, configMaps, "", `{}`, 422,
-			`ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required`,
-		},
-		"replace, missing": {
-			http.MethodPut, configMaps + "/b", "", `{"metadata":{"name":"b"}}`, 404, `configmaps "b" not found`,
-		},
-		"replace, another name": {
-			http.MethodPut, at, "", `{"metadata":{"name":"b"}}`, 400, "the name of the object (b) does not match the name on the URL (a)",
-		},
-		"replace, no name": {
-			http.MethodPut, at, "", `{}`, 400, "the name of the object (a based on URL) was undeterminable: name must be provided",
-		},
-		"replace, old version": {
-			http.MethodPut, at, "", `{"metadata":{"name":"a","resourceVersion":"3"}}`, 409,
-			`Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again`,
-		},
-		"replace, another uid": {
-			http.MethodPut, at, "", `{"metadata":{"name":"a","uid":"z"}}`, 409,
-			`Operation cannot be fulfilled on configmaps "a": Precondition failed: UID in precondition: z, UID in object meta: ` + string(uid),
-		},
-		"patch, missing": {
-			http.MethodPatch, configMaps + "/b", mergePatch, `{}`, 404, `configmaps "b" not found`,
-		},
-		"patch, uid": {
-			http.MethodPatch, at, mergePatch, `{"metadata":{"uid":"z"}}`, 422,
-			`ConfigMap "a" is invalid: metadata.uid: Invalid value: "z": field is immutable`,
-		},
-		"patch, old version": {
-			http.MethodPatch, at, mergePatch, `{"metadata":{"resourceVersion":"3"}}`, 409,
-			`Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again`,
-		},
-		"server-side apply": {
-			http.MethodPatch, at, "application/apply-patch+yaml", `{}`, 415,
-			"the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json",
-		},
-		"unknown body": {
-			http.MethodPost, configMaps, "text/foo", `{}`, 415,
-			"the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf",
-		},
-		"too large": {
-			http.MethodPost, configMaps, "", `{"metadata":{"name":"b"},"data":{"a":"` + strings.Repeat("x", 3<<20) + `"}}`, 413,
-			"Request entity too large: limit is 3145728",
-		},
-		"dry run of another kind": {
-			http.MethodPost, configMaps + "?dryRun=x", "", `{"metadata":{"name":"b"}}`, 422,
-			`CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["x"]: supported values: "All"`,
-		},
-		"delete, missing": {
-			http.MethodDelete, configMaps + "/b", "", "", 404, `configmaps "b" not found`,
-		},
-		"delete, another uid": {
-			http.MethodDelete, at, "", `{"preconditions":{"uid":"x"}}`, 409,
-			`Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition (x) does not match the UID in record (` + string(uid) + `). The object might have been deleted and then recreated`,
-		},
-		"delete, old version": {
-			http.MethodDelete, at, "", `{"preconditions":{"resourceVersion":"1"}}`, 409,
-			`Operation cannot be fulfilled on ConfigMap "a": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (6). The object might have been modified`,
-		},
-		"delete, unknown policy": {
-			http.MethodDelete, at + "?propagationPolicy=Foo", "", "", 422,
-			`DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Foo": supported values: "Foreground", "Background", "Orphan", "nil"`,
-		},
-		"POST to an object":     {http.MethodPost, at, "", `{}`, 405, "the server does not allow this method on the requested resource"},
-		"PUT of a collection":   {http.MethodPut, configMaps, "", `{}`, 405, "the server does not allow this method on the requested resource"},
-		"POST to all":           {http.MethodPost, "/api/v1/configmaps", "", `{}`, 405, "the server does not allow this method on the requested resource"},
-		"DELETE all namespaces": {http.MethodDelete, "/api/v1/namespaces", "", ``, 405, "the server does not allow this method on the requested resource"},
-		"unknown resource":      {http.MethodPost, "/api/v1/namespaces/default/nopes", "", `{}`, 404, "the server could not find the requested resource"},
-		"unknown subresource":   {http.MethodPut, at + "/nope", "", `{}`, 404, "the server could not find the requested resource"},
-		"unknown field to delete by": {
-			http.MethodDelete, configMaps + "?fieldSelector=foo%3Dy", "", "", 400,
-			`"foo" is not a known field selector: only "metadata.name", "metadata.namespace"`,
-		},
-		"first namespace": {
-			http.MethodDelete, "/api/v1/namespaces/kube-system", "", "", 403, `namespaces "kube-system" is forbidden: this namespace may not be deleted`,
-		},
-		"lease without revision": {
-			http.MethodPut, "/apis/coordination.k8s.io/v1/namespaces/default/leases/l", "", `{"metadata":{"name":"l","uid":"u"}}`, 404, `leases.coordination.k8s.io "l" not found`,
-		},
-	} {
+	for name, c := range refusals {
 		t.Run(name, func(t *testing.T) {
-			(&rig{T: t, server: r.server}).fails(c.method, c.path, c.contentType, c.body, c.code, c.message)
+			(&rig{T: t, server: r.server}).fails(c.method, c.path, c.contentType, c.body, c.code, strings.ReplaceAll(c.message, "UID-OF-A", string(uid)))
 		})
 	}
 	if r.cloud.Rev() != 6 {

@@ -134,7 +134,7 @@ func (p place) checkUID(given types.UID, there *watchlog.Object) error {
 		return nil
 	}
 	return apierrors.NewConflict(p.face.group(), p.name, fmt.Errorf(
-		"Precondition failed: UID in precondition: %s, UID in object meta: %s", given, there.UID()))
+		"precondition failed: UID in precondition: %s, UID in object meta: %s", given, there.UID()))
 }
 
 // restrict returns what of obj a request may change; the rest is as in old.

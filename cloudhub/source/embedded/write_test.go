@@ -3,6 +3,7 @@ package embedded
 import (
 	"errors"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -133,6 +134,7 @@ func TestAWriteThatWasNeverCarriedOutIsAnError(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- c.write(func(*tx) error { return nil }) }()
 	for len(c.pending.take()) == 0 { // take it away, as a writer that dies half way would
+		runtime.Gosched()
 	}
 	c.turn.Unlock()
 	if err := <-done; !errors.Is(err, errLost) {

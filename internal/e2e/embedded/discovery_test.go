@@ -18,24 +18,24 @@ import (
 // leave things out.
 func TestDiscoveryIsThatOfKubeAPIServer(t *testing.T) {
 	tw := newTwins(t)
-	ours, real := tw.ours.resources(t), tw.real.resources(t)
+	ours, want := tw.ours.resources(t), tw.real.resources(t)
 	for id, r := range ours {
-		want, ok := real[id]
+		their, ok := want[id]
 		if !ok {
 			t.Errorf("kube-apiserver has no %s", id)
 			continue
 		}
-		want.Subresources = slices.DeleteFunc(want.Subresources, func(s apidiscovery.APISubresourceDiscovery) bool {
+		their.Subresources = slices.DeleteFunc(their.Subresources, func(s apidiscovery.APISubresourceDiscovery) bool {
 			return !slices.ContainsFunc(r.Subresources, func(o apidiscovery.APISubresourceDiscovery) bool { return o.Subresource == s.Subresource })
 		})
-		if len(want.Subresources) == 0 {
-			want.Subresources = nil
+		if len(their.Subresources) == 0 {
+			their.Subresources = nil
 		}
-		if !reflect.DeepEqual(r, want) {
-			t.Errorf("%s\nours %+v\nreal %+v", id, r, want)
+		if !reflect.DeepEqual(r, their) {
+			t.Errorf("%s\nours %+v\nreal %+v", id, r, their)
 		}
 	}
-	for id, r := range real {
+	for id, r := range want {
 		if _, ok := ours[id]; !ok && slices.Contains(r.Verbs, "watch") {
 			t.Logf("left out: %s", id)
 		}
@@ -49,11 +49,11 @@ func TestDiscoveryIsThatOfKubeAPIServer(t *testing.T) {
 func TestLegacyDiscoveryIsThatOfKubeAPIServer(t *testing.T) {
 	tw := newTwins(t)
 	for _, path := range []string{"/api/v1", "/apis/apps/v1", "/apis/events.k8s.io/v1", "/apis/rbac.authorization.k8s.io/v1"} {
-		var ours, real metav1.APIResourceList
+		var ours, want metav1.APIResourceList
 		tw.ours.read(t, path, "application/json", &ours)
-		tw.real.read(t, path, "application/json", &real)
+		tw.real.read(t, path, "application/json", &want)
 		byName := map[string]metav1.APIResource{}
-		for _, r := range real.APIResources {
+		for _, r := range want.APIResources {
 			r.StorageVersionHash = ""
 			byName[r.Name] = r
 		}
@@ -62,8 +62,8 @@ func TestLegacyDiscoveryIsThatOfKubeAPIServer(t *testing.T) {
 				t.Errorf("%s %s\nours %+v\nreal %+v", path, r.Name, r, byName[r.Name])
 			}
 		}
-		if ours.TypeMeta != real.TypeMeta || ours.GroupVersion != real.GroupVersion {
-			t.Errorf("%s: ours %+v %s, real %+v %s", path, ours.TypeMeta, ours.GroupVersion, real.TypeMeta, real.GroupVersion)
+		if ours.TypeMeta != want.TypeMeta || ours.GroupVersion != want.GroupVersion {
+			t.Errorf("%s: ours %+v %s, real %+v %s", path, ours.TypeMeta, ours.GroupVersion, want.TypeMeta, want.GroupVersion)
 		}
 	}
 }

@@ -47,9 +47,9 @@ type step struct{ method, path, contentType, body string }
 // same sends a request to both and holds the answers against each other.
 func (tw *twins) same(s step) {
 	tw.Helper()
-	ours, real := tw.ours.do(tw.T, s), tw.real.do(tw.T, s)
-	if ours != real {
-		tw.Errorf("%s %s %s\nours %s\nreal %s", s.method, s.path, s.body, ours, real)
+	ours, want := tw.ours.do(tw.T, s), tw.real.do(tw.T, s)
+	if ours != want {
+		tw.Errorf("%s %s %s\nours %s\nreal %s", s.method, s.path, s.body, ours, want)
 	}
 	for i := len(tw.ours.names); i < len(tw.real.names); i++ {
 		tw.ours.name(fmt.Sprint("none", i)) // so that one difference is not one in all that follows

@@ -1,8 +1,8 @@
 package catalog
 
 import (
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -17,10 +17,18 @@ func nameRule(group, resource string) validation.ValidateNameFunc {
 	case schema.GroupResource{Resource: "events"},
 		schema.GroupResource{Group: "certificates.k8s.io", Resource: "clustertrustbundles"}, // "signer:name"
 		schema.GroupResource{Group: "networking.k8s.io", Resource: "ipaddresses"}:
-		return path.ValidatePathSegmentName
+		return pathSegment
 	}
 	if group == "rbac.authorization.k8s.io" { // "system:node"
-		return path.ValidatePathSegmentName
+		return pathSegment
 	}
 	return validation.NameIsDNSSubdomain
+}
+
+// pathSegment is the rule for names that may be anything which can stand in a path.
+func pathSegment(name string, prefix bool) []string {
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
 }
