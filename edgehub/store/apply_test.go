@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
@@ -63,6 +64,18 @@ func TestLoadSharesObjectsBetweenEventsAndState(t *testing.T) {
 	c := load(t, e.store)
 	if c.History[1].Object != c.Objects[0] || c.History[1].Prev != c.History[0].Object {
 		t.Fatal("a version was decoded twice")
+	}
+}
+
+func TestWhatWasLoadedDoesNotReferToTheFile(t *testing.T) {
+	e := newEdge(t, Options{})
+	e.commit(e.log.Snapshot().PlanReplace([]*watchlog.Object{pod(t, "a", "u1", 5, 10)}, 10))
+	l := e.restored()
+	if err := e.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := listing(l); !slices.Equal(got, listing(e.log)) {
+		t.Fatalf("%q", got)
 	}
 }
 
@@ -185,7 +198,7 @@ func TestApplyToAnUnknownResource(t *testing.T) {
 func TestAnEpochIsReplacedInOneUpdate(t *testing.T) {
 	e := newEdge(t, Options{})
 	e.commit(e.log.Snapshot().PlanReplace([]*watchlog.Object{pod(t, "a", "u1", 50, 10)}, 100))
-	e.log = watchlog.New(pods, e.opts.Window)
+	e.log, e.full = watchlog.New(pods, e.opts.Window), watchlog.New(pods, watchlog.Config{})
 	b := e.log.Snapshot().PlanReplace([]*watchlog.Object{pod(t, "b", "u2", 7, 10)}, 40)
 	update(t, e.store, func(tx *Tx) error {
 		if err := tx.Drop(podsGR); err != nil {
@@ -196,9 +209,7 @@ func TestAnEpochIsReplacedInOneUpdate(t *testing.T) {
 		}
 		return tx.Apply(podsGR, b)
 	})
-	if err := e.log.Commit(b); err != nil {
-		t.Fatal(err)
-	}
+	e.show(b)
 	e.reopen()
 	e.verify()
 	if st := state(t, e.store, podsGR); st.Epoch != "e2" || st.Rev != 40 {

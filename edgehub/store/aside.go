@@ -29,7 +29,7 @@ func setAside(path string, cause error, o *Options) (recovered, err error) {
 		return nil, fmt.Errorf("set corrupt file aside: %w", errors.Join(err, cause))
 	}
 	if err := pruneAside(path); err != nil {
-		return nil, err
+		o.Logger.Warn("can't remove a corrupt file that was set aside long ago", "err", err)
 	}
 	if err := syncDir(filepath.Dir(path)); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func pruneAside(path string) error {
 	slices.Sort(old)
 	for _, name := range old[:max(0, len(old)-keepAside)] {
 		if err := os.Remove(name); err != nil {
-			return fmt.Errorf("remove old corrupt file: %w", err)
+			return err
 		}
 	}
 	return nil

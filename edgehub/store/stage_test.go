@@ -63,9 +63,7 @@ func TestApplyPromotesStagedBodiesWithoutWritingThem(t *testing.T) {
 		written = int(seq() - id)
 		return nil
 	})
-	if err := e.log.Commit(b); err != nil {
-		t.Fatal(err)
-	}
+	e.show(b)
 	e.verify()
 	if after := e.report(); written != 0 || after.Bodies != before.Bodies || after.Objects != 200 {
 		t.Fatalf("%d bodies were written, %+v", written, after)

@@ -62,10 +62,14 @@ func TestACommitThatStaysInDoubtEndsTheStore(t *testing.T) {
 	if _, err := e.store.Resources(); !errors.Is(err, ErrFailed) {
 		t.Fatal(err)
 	}
-	e.reopen()
-	if err := e.log.Commit(b); err != nil {
+	if err := e.store.Close(); err != nil {
 		t.Fatal(err)
 	}
+	if r := check(t, e.dir); r.Clean {
+		t.Fatal("the file says that it was closed in order")
+	}
+	e.store = open(t, e.dir, Options{})
+	e.show(b)
 	e.verify() // here it did happen
 }
 

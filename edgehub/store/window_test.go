@@ -75,11 +75,18 @@ func TestAGroupThatIsTrimmedInPartIsNotWatchedFromBeforeIt(t *testing.T) {
 func TestGapsAreBounded(t *testing.T) {
 	e := newEdge(t, Options{})
 	e.commit(e.log.Snapshot().PlanReplace([]*watchlog.Object{pod(t, "a", "u1", 5, 10)}, 10))
-	for i := range uint64(2 * maxGaps) {
-		e.commit(e.log.Snapshot().PlanCatchup(nil, 20+10*i))
+	var ops []watchlog.Op
+	for rev := uint64(11); rev <= 11+2*trimStep; rev++ {
+		ops = append(ops, put(pod(t, "a", "u1", rev, 10)))
 	}
-	e.verify()
-	if r := e.report(); r.Gaps != maxGaps {
+	e.commit(e.log.Snapshot().Plan(ops, 1000))
+	for i := range uint64(maxGaps + 4) {
+		e.commit(e.log.Snapshot().PlanCatchup(nil, 1010+2*i))
+		if i >= maxGaps { // the window begins behind the first gaps, and events from before are still to be trimmed
+			e.verify()
+		}
+	}
+	if r := e.report(); r.Gaps != maxGaps || r.Events != 0 {
 		t.Fatalf("%+v", r)
 	}
 }
