@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-func (h *harness) document(path, accept string) string {
+// document returns the plain document at a path.
+func (h *harness) document(path string) string {
 	h.t.Helper()
 	<-h.Started()
-	d, ok := h.Documents().Get(path, accept)
+	d, ok := h.Documents().Get(path, "")
 	if !ok {
-		h.t.Fatalf("no document at %s for %q", path, accept)
+		h.t.Fatalf("no document at %s", path)
 	}
 	return string(d.Body)
 }
@@ -23,8 +24,8 @@ func TestDocumentsAreKeptVerbatim(t *testing.T) {
 	bubble(t, api, func(h *harness) {
 		<-h.Started()
 		for _, path := range []string{"/api", "/apis", "/api/v1", "/apis/ex.io", "/apis/ex.io/v1", "/version"} {
-			if a, err := h.Kube.api.get(h.t.Context(), path, mediaJSON, ""); err != nil || h.document(path, "") != string(a.body) {
-				t.Errorf("%s (%v): %s", path, err, h.document(path, ""))
+			if a, err := h.Kube.api.get(h.t.Context(), path, mediaJSON, ""); err != nil || h.document(path) != string(a.body) {
+				t.Errorf("%s (%v): %s", path, err, h.document(path))
 			}
 		}
 		for _, path := range []string{"/api", "/apis"} {
@@ -48,14 +49,14 @@ func TestDocumentsFollowDefinitions(t *testing.T) {
 		if d := time.Since(began); d > 10*time.Second {
 			t.Errorf("took %s", d)
 		}
-		h.document("/apis/ex.io/v1", "")
+		h.document("/apis/ex.io/v1")
 	})
 }
 
 func TestUnchangedDocumentsAreNotSentAgain(t *testing.T) {
 	api := newFakeAPI()
 	bubble(t, api, func(h *harness) {
-		h.document("/version", "")
+		h.document("/version")
 		time.Sleep(time.Minute)
 		before := api.count("/api/v1?")
 		h.definitionsChanged()
@@ -69,10 +70,10 @@ func TestUnchangedDocumentsAreNotSentAgain(t *testing.T) {
 func TestChangedVersionIsNoticedWithinTheRefreshInterval(t *testing.T) {
 	api := newFakeAPI()
 	bubble(t, api, func(h *harness) {
-		h.document("/version", "")
+		h.document("/version")
 		api.set(func() { api.version = `{"major":"2"}` })
 		time.Sleep(6 * time.Minute)
-		if got := h.document("/version", ""); got != "{\"major\":\"2\"}\n" {
+		if got := h.document("/version"); got != "{\"major\":\"2\"}\n" {
 			t.Errorf("version %s", got)
 		}
 	})
@@ -82,7 +83,7 @@ func TestUnreachableServerKeepsTheDocuments(t *testing.T) {
 	for _, status := range []int{http.StatusServiceUnavailable, http.StatusForbidden} {
 		api := newFakeAPI()
 		bubble(t, api, func(h *harness) {
-			h.document("/api/v1", "")
+			h.document("/api/v1")
 			hash := h.Documents().Hash()
 			api.set(func() { api.down = status })
 			h.definitionsChanged()
@@ -98,10 +99,10 @@ func TestUnavailableGroupKeepsItsDocument(t *testing.T) {
 	api := newFakeAPI()
 	r := api.addCustom()
 	bubble(t, api, func(h *harness) {
-		want := h.document("/apis/ex.io/v1", "")
+		want := h.document("/apis/ex.io/v1")
 		api.set(func() { r.status = http.StatusServiceUnavailable })
 		time.Sleep(time.Hour)
-		if got := h.document("/apis/ex.io/v1", ""); got != want {
+		if got := h.document("/apis/ex.io/v1"); got != want {
 			t.Errorf("document %s", got)
 		}
 	})

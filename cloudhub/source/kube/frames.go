@@ -169,7 +169,7 @@ func splitFrame(line []byte) (watch.EventType, []byte, error) {
 	const head, middle = `{"type":"`, `","object":`
 	if rest, ok := bytes.CutPrefix(line, []byte(head)); ok && bytes.HasSuffix(rest, []byte("}")) {
 		kind, object, ok := bytes.Cut(rest[:len(rest)-1], []byte(middle))
-		if ok && bytes.IndexAny(kind, `"\`) < 0 {
+		if ok && !bytes.ContainsAny(kind, `"\`) {
 			return watch.EventType(kind), object, nil
 		}
 	}

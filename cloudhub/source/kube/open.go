@@ -32,7 +32,7 @@ func (k *Kube) Open(ctx context.Context, gr schema.GroupResource) (*watchlog.Log
 	if err := k.awaitStart(ctx, gr); err != nil {
 		return nil, nil, err
 	}
-	f, err := k.acquire(gr)
+	f, err := k.acquire(gr) //nolint:contextcheck // a feed lives as long as Run, not as who asked first
 	if err != nil {
 		return nil, nil, fmt.Errorf("open %s: %w", gr, err)
 	}
