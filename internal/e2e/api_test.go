@@ -194,11 +194,28 @@ func sameItems(t testing.TB, what string, got, want listed) {
 	}
 }
 
+// tryList gets a list that may not be there yet.
+func (a *api) tryList(t testing.TB, path string) (listed, error) {
+	t.Helper()
+	got, err := a.do(t.Context(), http.MethodGet, path, nil)
+	if err != nil {
+		return listed{}, err
+	}
+	if got.status != http.StatusOK {
+		return listed{}, fmt.Errorf("GET %s: %d %s", path, got.status, got.body)
+	}
+	return parseList(t, got.body), nil
+}
+
 // awaitSameItems waits until a list of the edge holds what the cloud's does.
 func awaitSameItems(t testing.TB, edge *api, edgePath string, cloud *api, cloudPath string) {
 	t.Helper()
 	eventually(t, func() error {
-		got, want := edge.list(t, edgePath), cloud.list(t, cloudPath)
+		got, err := edge.tryList(t, edgePath)
+		if err != nil {
+			return err
+		}
+		want := cloud.list(t, cloudPath)
 		if len(got.Items) != len(want.Items) {
 			return fmt.Errorf("%s: %d items, want %d", edgePath, len(got.Items), len(want.Items))
 		}

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"os/exec"
@@ -79,6 +80,12 @@ func (k *kubectlWatch) output() string {
 	return k.out.String()
 }
 
+// tail is the end of what was printed.
+func (k *kubectlWatch) tail() string {
+	out := k.output()
+	return out[max(0, len(out)-500):]
+}
+
 // from is what was printed since the last event about the object named.
 func (k *kubectlWatch) from(quoted string) string {
 	out := k.output()
@@ -87,4 +94,15 @@ func (k *kubectlWatch) from(quoted string) string {
 		return ""
 	}
 	return out[i:]
+}
+
+// firstDifference shows where two texts part.
+func firstDifference(got, want string) string {
+	const before, after = 100, 400
+	i := 0
+	for i < len(got) && i < len(want) && got[i] == want[i] {
+		i++
+	}
+	from := max(0, i-before)
+	return fmt.Sprintf("at byte %d\n  got  …%.*s\n  want …%.*s", i, before+after, got[from:], before+after, want[from:])
 }
