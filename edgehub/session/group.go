@@ -101,20 +101,29 @@ func (g *group) batch(r *replica, b *tombolov1.Batch) error {
 	case b.GetMore():
 		r.step.exact = append(r.step.exact, ops...)
 	default:
-		p.ops = append(append(p.ops, r.step.exact...), ops...)
+		ops, r.step.exact = append(r.step.exact, ops...), nil
+		p.ops = append(p.ops, p.unknown(ops)...)
 		p.upto = max(p.upto, b.GetUptoRev())
-		r.step.exact = nil
 	}
 	return nil
+}
+
+// unknown returns the operations that an earlier batch of the group does not cover. What the log covers, Plan leaves out;
+// what is out of order inside a batch is for Commit to refuse.
+func (p *part) unknown(ops []watchlog.Op) []watchlog.Op {
+	if p.upto == 0 {
+		return ops
+	}
+	return slices.DeleteFunc(ops, func(op watchlog.Op) bool {
+		return op.Rev < p.upto || op.Rev == p.upto && op.Object != nil
+	})
 }
 
 // commit makes the group durable, then visible, then known to the hub.
 func (g *group) commit() error {
 	work := g.parts[:0]
 	for _, p := range g.parts {
-		if p.upto > p.r.log.Rev() {
-			p.batch = p.r.log.Snapshot().Plan(p.ops, p.upto)
-		}
+		p.plan()
 		if p.batch.Rev > 0 || p.stage > 0 {
 			work = append(work, p)
 		}
@@ -136,6 +145,17 @@ func (g *group) commit() error {
 		}
 	}
 	return nil
+}
+
+// plan makes the batch of the part's exact operations, none when they change nothing.
+func (p *part) plan() {
+	rev := p.r.log.Rev()
+	if p.upto < rev || p.upto == rev && len(p.ops) == 0 {
+		return
+	}
+	if b := p.r.log.Snapshot().Plan(p.ops, p.upto); b.Rev > rev || len(b.Events) > 0 {
+		p.batch = b
+	}
 }
 
 // taken reports the bytes of a group that only holds a part of an exact step: the rest of it may not be under way before

@@ -105,6 +105,22 @@ func TestLateEventIsSentAgainToWhoResumes(t *testing.T) {
 	equal(t, "resumed", drain(t, resumed, 4), []string{"ADDED ns/b@10/3"})
 }
 
+func TestDeletionsAtOneRevisionToldOneByOne(t *testing.T) {
+	l := loaded(t, 10, Config{}, pod{"ns", "a", "u1", "n", "x", 5}, pod{"ns", "b", "u2", "n", "x", 6}, pod{"ns", "c", "u3", "n", "x", 7})
+	r, _ := l.NewReader(10, make(chan struct{}, 1))
+	defer r.Close()
+	for _, key := range []string{"ns/a", "ns/b", "ns/c"} {
+		commit(t, l, l.Snapshot().Plan([]Op{{Key: key, Rev: 12}}, 12))
+	}
+	equal(t, "live", drain(t, r, 4), []string{"DELETED ns/a@12/12", "DELETED ns/b@12/12", "DELETED ns/c@12/12"})
+	again, err := l.NewReader(12, make(chan struct{}, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	equal(t, "resumed after the first", drain(t, again, 4), []string{"DELETED ns/b@12/12", "DELETED ns/c@12/12"})
+}
+
 func TestFutureReaderIsSilentUpToItsPosition(t *testing.T) {
 	l := loaded(t, 10, Config{})
 	d := l.Decoder()

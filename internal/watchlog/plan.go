@@ -24,10 +24,13 @@ type planner struct {
 // Plan returns the batch that takes the state over ops, which tell every change behind the snapshot's position up to
 // upto, in order. It leaves out what the state has already: positions up to its own, versions that are not newer, and
 // deletions of unknown objects. A new UID under a known name becomes Deleted and Added.
+//
+// Deletions at the snapshot's own position are taken: several objects can be deleted at one revision (Events that expire
+// with one etcd lease), and the source may tell them one by one.
 func (s Snapshot) Plan(ops []Op, upto uint64) Batch {
 	p := planner{snap: s, at: s.Rev()}
 	for i := range ops {
-		if ops[i].Rev > s.Rev() {
+		if ops[i].Rev > s.Rev() || ops[i].Rev == s.Rev() && ops[i].Object == nil {
 			p.apply(&ops[i], ops[i].Rev)
 		}
 	}

@@ -308,6 +308,29 @@ func TestAnotherClusterReplacesEverything(t *testing.T) {
 	e.holds(other)
 }
 
+// TestDeletionsAtOneRevision: Events that expire together are deleted at one revision, which the hub hears one by one.
+func TestDeletionsAtOneRevision(t *testing.T) {
+	c := newFakeCloud(t)
+	c.put("a", "u1", "mine")
+	c.put("b", "u2", "mine")
+	c.put("c", "u3", "mine")
+	src := c.source()
+	src.load()
+	hub, _ := startHub(t, src, newScopes(t, allPods), "127.0.0.1:0")
+	e := startEdge(t, t.TempDir(), hub)
+	e.holds(c)
+	rev := c.remove("a")
+	e.waitFor(rev)
+	c.mu.Lock()
+	c.rev--
+	c.mu.Unlock()
+	if again := c.remove("b"); again != rev {
+		t.Fatalf("deleted at %d and %d", rev, again)
+	}
+	e.eventually("b is gone", func() bool { return e.pods().Snapshot().Len() == 1 })
+	e.holds(c)
+}
+
 // TestHubThatLostTheCloudSaysSo: a hub that can't reach the cloud does not make its edges look fresh.
 func TestHubThatLostTheCloudSaysSo(t *testing.T) {
 	c := newFakeCloud(t)
