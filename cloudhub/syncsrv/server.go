@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
@@ -90,8 +91,9 @@ func receiveHello(stream tombolov1.SyncService_SyncServer) (*tombolov1.Hello, er
 	case hello.GetVersion() != Version:
 		return nil, status.Errorf(codes.FailedPrecondition,
 			"the edge speaks protocol version %d, this hub speaks %d: upgrade the older of the two", hello.GetVersion(), Version)
-	case hello.GetEdge() == "":
-		return nil, status.Error(codes.InvalidArgument, "the edge has no name")
+	case len(validation.IsDNS1123Subdomain(hello.GetEdge())) > 0:
+		return nil, status.Errorf(codes.InvalidArgument,
+			"%.100q can't be an edge's name: lower-case letters, digits, - and . are needed", hello.GetEdge())
 	}
 	return hello, nil
 }

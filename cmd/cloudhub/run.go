@@ -148,6 +148,7 @@ func (o *runOptions) source(logger *slog.Logger, cfg *cloud.Config) (cloudhub.So
 		return nil, err
 	}
 	rc.UserAgent = "tombolo-cloudhub/" + version
+	kube.LogTo(logger)
 	return kube.New(kube.Config{REST: rc, Logger: logger, Window: o.window, Metrics: cfg.Metrics})
 }
 

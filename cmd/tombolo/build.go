@@ -93,6 +93,7 @@ func (o *demoOptions) source(ctx context.Context, dir string, d *demo) (cloudhub
 		if err != nil {
 			return nil, fmt.Errorf("--kubeconfig: %w", err)
 		}
+		kube.LogTo(d.logger)
 		return kube.New(kube.Config{REST: cfg, Logger: d.logger.With("at", "source"), Metrics: d.cloud.Metrics})
 	}
 	api, err := run.Listen(ctx, "--cloud-addr", o.cloudAddr)

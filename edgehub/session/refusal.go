@@ -32,7 +32,7 @@ func (r *refusals) note(c *Client, hub string, err error) error {
 // refusal tells whether an attempt failed for a reason that time won't mend.
 func refusal(err error) bool {
 	switch status.Code(err) {
-	case codes.FailedPrecondition, codes.PermissionDenied, codes.Unauthenticated, codes.Unimplemented:
+	case codes.InvalidArgument, codes.FailedPrecondition, codes.PermissionDenied, codes.Unauthenticated, codes.Unimplemented:
 		return true
 	case codes.Unavailable: // gRPC has only words for what goes wrong before there is a connection
 		text := err.Error()

@@ -171,9 +171,10 @@ func TestEdgeOfAnotherVersionIsRefused(t *testing.T) {
 	hub, _ := startHub(t, src, newScopes(t, allPods), "127.0.0.1:0")
 	conn := dialRaw(t, hub)
 	for want, m := range map[string]*tombolov1.SyncRequest{
-		"upgrade the older":    {Message: &tombolov1.SyncRequest_Hello{Hello: &tombolov1.Hello{Version: 2, Edge: "e"}}},
-		"must be a Hello":      {Message: &tombolov1.SyncRequest_Ack{Ack: &tombolov1.Ack{}}},
-		"the edge has no name": {Message: &tombolov1.SyncRequest_Hello{Hello: &tombolov1.Hello{Version: 1}}},
+		"upgrade the older":             {Message: &tombolov1.SyncRequest_Hello{Hello: &tombolov1.Hello{Version: 2, Edge: "e"}}},
+		"must be a Hello":               {Message: &tombolov1.SyncRequest_Ack{Ack: &tombolov1.Ack{}}},
+		`"" can't be an edge's name`:    {Message: &tombolov1.SyncRequest_Hello{Hello: &tombolov1.Hello{Version: 1}}},
+		`"a,b" can't be an edge's name`: {Message: &tombolov1.SyncRequest_Hello{Hello: &tombolov1.Hello{Version: 1, Edge: "a,b"}}},
 	} {
 		stream, err := tombolov1.NewSyncServiceClient(conn).Sync(t.Context())
 		if err != nil {
