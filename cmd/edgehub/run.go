@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tombolo-sync/tombolo/cmd/internal/edge"
 	"github.com/tombolo-sync/tombolo/cmd/internal/flags"
@@ -88,6 +89,9 @@ func (o *runOptions) run(ctx context.Context) error {
 func (o *runOptions) check() error {
 	if o.window.MaxBytes <= 0 || o.window.MaxEvents <= 0 {
 		return errors.New("--window-bytes and --window-events must be more than 0")
+	}
+	if len(validation.IsDNS1123Subdomain(o.name)) > 0 {
+		return fmt.Errorf("--name %q: lower-case letters, digits, - and . are needed", o.name)
 	}
 	for _, h := range o.hubs {
 		if _, _, err := net.SplitHostPort(h); err != nil {

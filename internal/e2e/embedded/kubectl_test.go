@@ -127,6 +127,50 @@ func TestKubectlWithCustomResources(t *testing.T) {
 	r.fails("NotFound", "", "get", "wd") // kubectl has it in its cache
 }
 
+// The commands that people use less often.
+func TestKubectlOtherCommands(t *testing.T) {
+	r := newRig(t)
+
+	r.run("node/n1 created", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}}`, "create", "-f", "-")
+	r.run("node/n1 tainted", "", "taint", "node", "n1", "a=b:NoSchedule")
+	r.run("node/n1 cordoned", "", "cordon", "n1")
+	r.run("pod/p created", "", "run", "p", "--image=img:1", "--labels=app=p", `--overrides={"spec":{"nodeName":"n1"}}`)
+	r.run("service/p exposed", "", "expose", "pod", "p", "--port=80")
+	r.run("pod/p", "", "get", "pods", "--field-selector=spec.nodeName=n1,status.phase=Pending", "-o", "name")
+	r.run("p n1", "", "get", "pods", "-A", "-o", `jsonpath={.items[*].metadata.name} {.items[*].spec.nodeName}`)
+	out, err := r.try("", "drain", "n1", "--force")
+	if err != nil || !strings.Contains(out, "node/n1 drained") {
+		t.Errorf("drain: %v\n%s", err, out)
+	}
+	r.run("node/n1 uncordoned", "", "uncordon", "n1")
+
+	r.run("deployment.apps/web created\nconfigmap/cm created", deployment+"---\n"+configMap, "apply", "-f", "-")
+	out, err = r.try(strings.Replace(configMap, "red", "blue", 1), "diff", "-f", "-")
+	if err == nil || !strings.Contains(out, "+  color: blue") {
+		t.Errorf("diff: %v\n%s", err, out)
+	}
+	r.run("configmap/cm configured (server dry run)", strings.Replace(configMap, "red", "blue", 1), "apply", "--dry-run=server", "-f", "-")
+	r.run("horizontalpodautoscaler.autoscaling/web autoscaled", "", "autoscale", "deploy", "web", "--max=3")
+	r.run("deployment.apps/web env updated", "", "set", "env", "deploy/web", "A=B")
+	r.run("job.batch/j created", "", "create", "job", "j", "--image=img:1")
+	r.run("cronjob.batch/c created", "", "create", "cronjob", "c", "--image=img:1", "--schedule=* * * * *")
+	r.run("job.batch/k created", "", "create", "job", "k", "--from=cronjob/c")
+	r.run("ingress.networking.k8s.io/i created", "", "create", "ingress", "i", "--rule=x.io/*=p:80")
+	r.run("clusterrole.rbac.authorization.k8s.io/system:x created", "", "create", "clusterrole", "system:x", "--verb=get", "--resource=pods")
+	r.run("clusterrolebinding.rbac.authorization.k8s.io/b created", "", "create", "clusterrolebinding", "b", "--clusterrole=system:x", "--user=u")
+	r.run("serviceaccount/sa created", "", "create", "serviceaccount", "sa")
+	r.run("deployment.apps \"web\" deleted from default namespace\nconfigmap \"cm\" deleted from default namespace", deployment+"---\n"+configMap, "delete", "-f", "-")
+
+	out, err = r.try("", "version")
+	if err != nil || !strings.Contains(out, "Server Version: v1.37.2+tombolo-embedded") {
+		t.Errorf("version: %v\n%s", err, out)
+	}
+	out, err = r.try("", "api-resources", "--verbs=create", "-o", "name")
+	if n := len(strings.Fields(out)); err != nil || n != 62 {
+		t.Errorf("api-resources: %v, %d resources\n%s", err, n, out)
+	}
+}
+
 func TestKubectlServerSideApplyIsRefusedClearly(t *testing.T) {
 	r := newRig(t)
 	r.fails("accepted media types include: application/json-patch+json, application/merge-patch+json", configMap, "apply", "--server-side", "-f", "-")
