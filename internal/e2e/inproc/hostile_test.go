@@ -216,7 +216,9 @@ func TestSilentHubIsGivenUp(t *testing.T) {
 	go func() { served <- srv.Serve(lis) }()
 	defer func() {
 		srv.Stop()
-		<-served
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
 	}()
 	startEdge(t, t.TempDir(), lis.Addr().String())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
