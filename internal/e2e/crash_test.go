@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/tombolo-sync/tombolo/internal/guarantee"
 )
@@ -47,12 +48,14 @@ func TestEdgeKilledUnderWrites(t *testing.T) {
 	listers := []*guarantee.Lister{s.lister(s.local, configMaps, nil), s.lister(s.local, pods, nil)}
 	rng := rand.New(rand.NewPCG(seed(t), 50))
 	l := startLoad(t, s.history, s.cloud, seed(t), perSecond, loadKinds...)
+	b := s.browse(loadKinds[0])
 	for range rounds {
 		l.awaitCount(20 + rng.Int64N(200))
 		s.restartEdge()
 		probe(t, listers...)
 	}
 	l.stop()
+	b.done(t)
 	s.edge.awaitContact(true)
 	probe(t, listers...)
 	for _, lister := range listers {
@@ -155,6 +158,11 @@ func TestNarrowWindowsUnderWrites(t *testing.T) {
 	s.watchEverything(false)
 	rng := rand.New(rand.NewPCG(seed(t), 60))
 	l := startLoad(t, s.history, s.cloud, seed(t), perSecond, loadKinds...)
+	b := s.browse(loadKinds[0])
+	sleepy := s.watch(s.local, configMaps, guarantee.ReaderConfig{Name: "sleepy", Coalesced: true}, func(w *guarantee.Watcher) {
+		w.Timeout = time.Second
+		w.Between = l.awaitMore(700)
+	})
 	for round := range rounds {
 		l.awaitCount(rng.Int64N(100))
 		switch round % 3 {
@@ -175,7 +183,11 @@ func TestNarrowWindowsUnderWrites(t *testing.T) {
 		s.edge.awaitContact(true)
 	}
 	l.stop()
+	b.done(t)
 	s.settle(configMaps, pods)
+	if _, lists := sleepy.Len(); lists < 2 {
+		t.Errorf("the one who falls out of the window listed %d times", lists)
+	}
 	s.edge.kill()
 	s.edge.check()
 }
@@ -195,7 +207,11 @@ func TestStrictWatchersOfASteadyEdge(t *testing.T) {
 		}
 	}
 	l := startLoad(t, s.history, s.cloud, seed(t), 400, loadKinds...)
+	browsers := []*browser{s.browse(loadKinds[0]), s.browse(loadKinds[1])}
 	l.awaitCount(2000)
 	l.stop()
+	for _, b := range browsers {
+		b.done(t)
+	}
 	s.settle(configMaps, pods)
 }

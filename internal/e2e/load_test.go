@@ -46,6 +46,7 @@ type load struct {
 	stopped context.CancelFunc
 	workers sync.WaitGroup
 	count   atomic.Int64 // writes done
+	ended   atomic.Bool  // no write comes any more
 }
 
 const (
@@ -75,6 +76,7 @@ func startLoad(t testing.TB, h *guarantee.History, cloud *api, seed uint64, perS
 func (l *load) stop() {
 	l.stopped()
 	l.workers.Wait()
+	l.ended.Store(true)
 }
 
 // awaitCount waits until so many writes more were done.
@@ -87,6 +89,15 @@ func (l *load) awaitCount(n int64) {
 		}
 		return nil
 	})
+}
+
+// awaitMore returns a wait for so many writes more, or for the end of the load.
+func (l *load) awaitMore(n int64) func(ctx context.Context) {
+	return func(ctx context.Context) {
+		for goal := l.count.Load() + n; l.count.Load() < goal && ctx.Err() == nil && !l.ended.Load(); {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
 }
 
 func (l *load) work(ctx context.Context, worker string, rng *rand.Rand, kinds []kind) {

@@ -21,6 +21,8 @@ type Watcher struct {
 	From uint64
 	// Timeout is what the client asks each watch to last; 0 = as long as the server likes. In whole seconds.
 	Timeout time.Duration
+	// Between is called before every stream but the first, for a client that takes its time; nil = none.
+	Between func(ctx context.Context)
 }
 
 // NewWatcher registers a reader that lists and watches. Nothing is sent before Run.
@@ -38,7 +40,10 @@ const (
 func (w *Watcher) Run(ctx context.Context) {
 	pause := firstPause
 	position, listed := w.From, w.From > 0
-	for ctx.Err() == nil {
+	for n := 0; ctx.Err() == nil; n++ {
+		if n > 0 && w.Between != nil {
+			w.Between(ctx)
+		}
 		err := w.round(ctx, &position, &listed)
 		if err == nil {
 			pause = firstPause

@@ -4,6 +4,7 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -29,8 +30,16 @@ type Config struct {
 	Metrics  *prometheus.Registry
 }
 
-// Run serves until ctx ends. It closes the listeners.
+// Run serves until ctx ends. It closes the listeners and the embedded cloud.
 func Run(ctx context.Context, cfg Config) error {
+	err := serve(ctx, cfg)
+	if cfg.Embedded != nil {
+		err = errors.Join(err, cfg.Embedded.Close())
+	}
+	return err
+}
+
+func serve(ctx context.Context, cfg Config) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return cfg.Hub.Run(ctx) })
 	if cfg.Embedded != nil {
