@@ -210,7 +210,14 @@ func (a *api) tryList(t testing.TB, path string) (listed, error) {
 // awaitSameItems waits until a list of the edge holds what the cloud's does.
 func awaitSameItems(t testing.TB, edge *api, edgePath string, cloud *api, cloudPath string) {
 	t.Helper()
-	eventually(t, func() error {
+	if err := sameItemsWithin(t, edge, edgePath, cloud, cloudPath); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sameItemsWithin(t testing.TB, edge *api, edgePath string, cloud *api, cloudPath string) error {
+	t.Helper()
+	return within(t, func() error {
 		got, err := edge.tryList(t, edgePath)
 		if err != nil {
 			return err

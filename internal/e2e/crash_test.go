@@ -45,7 +45,7 @@ func TestEdgeKilledUnderWrites(t *testing.T) {
 	const rounds, perSecond = 50, 500
 	s := newSite(t, hubConfig{})
 	s.watchEverything(true)
-	listers := []*guarantee.Lister{s.lister(s.local, configMaps, nil), s.lister(s.local, pods, nil)}
+	listers := []*guarantee.Lister{s.lister(configMaps), s.lister(pods)}
 	rng := rand.New(rand.NewPCG(seed(t), 50))
 	l := startLoad(t, s.history, s.cloud, seed(t), perSecond, loadKinds...)
 	b := s.browse(loadKinds[0])
@@ -90,7 +90,7 @@ func TestLinkCutsUnderWrites(t *testing.T) {
 	const rounds, perSecond = 10, 300
 	s := newSite(t, hubConfig{})
 	s.watchEverything(true)
-	lister := s.lister(s.local, configMaps, nil)
+	lister := s.lister(configMaps)
 	rng := rand.New(rand.NewPCG(seed(t), 10))
 	l := startLoad(t, s.history, s.cloud, seed(t), perSecond, loadKinds...)
 	for round := range rounds {

@@ -110,14 +110,22 @@ func awaitMetric(t testing.TB, base, name string, wanted func(float64) bool) {
 // eventually polls until done returns nil, and fails the test with its last error otherwise.
 func eventually(t testing.TB, done func() error) {
 	t.Helper()
+	if err := within(t, done); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// within polls until done returns nil, and returns its last error otherwise.
+func within(t testing.TB, done func() error) error {
+	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
 		err := done()
 		if err == nil {
-			return
+			return nil
 		}
 		if time.Now().After(deadline) || t.Context().Err() != nil {
-			t.Fatalf("still not after %s: %v", patience, err)
+			return fmt.Errorf("still not after %s: %w", patience, err)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

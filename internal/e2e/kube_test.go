@@ -351,9 +351,7 @@ func TestFailoverNeverShowsAnOlderObject(t *testing.T) {
 		h.start()
 	}
 	l.stop()
-	for _, w := range s.readers {
-		within(t, w.CatchUp)
-	}
+	s.catchUp()
 	awaitSameItems(t, s.local, configMaps.path(""), cloud, configMaps.path("failover"))
 	s.judge()
 }
@@ -410,9 +408,7 @@ func TestRealCloudUnderWrites(t *testing.T) {
 	l := startLoad(t, s.history, s.cloud, seed(t), 100, kinds...)
 	l.awaitCount(800)
 	l.stop()
-	for _, w := range s.readers {
-		within(t, w.CatchUp)
-	}
+	s.catchUp()
 	awaitSameItems(t, s.local, configMaps.path(""), s.cloud, configMaps.path("writes"))
 	awaitSameItems(t, s.local, pods.path(""), s.cloud, cloudPath(pods))
 	s.judge()

@@ -46,10 +46,11 @@ func concurrently(n int, work func(i int)) {
 func (s *site) awaitCount(r resource, count int) {
 	s.t.Helper()
 	eventually(s.t, func() error {
-		if n := len(s.local.list(s.t, r.path("")).Items); n != count {
-			return fmt.Errorf("%d %s at the edge, want %d", n, r.name, count)
+		l, err := s.local.tryList(s.t, r.path(""))
+		if err == nil && len(l.Items) != count {
+			err = fmt.Errorf("%d %s at the edge, want %d", len(l.Items), r.name, count)
 		}
-		return nil
+		return err
 	})
 }
 
@@ -59,7 +60,11 @@ func (s *site) awaitLevel(r resource) uint64 {
 	var at uint64
 	eventually(s.t, func() error {
 		want := revisionOf(s.t, s.cloud.list(s.t, r.path("")))
-		if at = revisionOf(s.t, s.local.list(s.t, r.path(""))); at != want {
+		l, err := s.local.tryList(s.t, r.path(""))
+		if err != nil {
+			return err
+		}
+		if at = revisionOf(s.t, l); at != want {
 			return fmt.Errorf("the edge is at %d, the cloud at %d", at, want)
 		}
 		return nil
@@ -207,7 +212,7 @@ func TestStuckWatcherBlocksNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	lively := s.watch(s.local, configMaps, guarantee.ReaderConfig{Coalesced: true, NeverExpires: true}, nil)
-	within(t, lively.CatchUp)
+	await(t, lively.CatchUp)
 	big := kind{configMaps, "default", loadKinds[0].body}
 	body := big.body
 	large := strings.Repeat("y", 60<<10)

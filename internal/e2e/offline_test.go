@@ -71,7 +71,7 @@ func TestEdgeRestartKeepsWatchesResumable(t *testing.T) {
 	l.awaitCount(200)
 	l.stop()
 	for _, w := range s.readers {
-		within(t, w.CatchUp)
+		await(t, w.CatchUp)
 	}
 	for range 3 {
 		s.restartEdge()

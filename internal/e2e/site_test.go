@@ -94,12 +94,12 @@ func (s *site) sources(resources ...resource) {
 	s.t.Helper()
 	for _, r := range resources {
 		w := s.watch(s.cloud, r, guarantee.ReaderConfig{Name: "source of " + r.name, Source: true}, nil)
-		within(s.t, w.CatchUp)
+		await(s.t, w.CatchUp)
 	}
 }
 
-// within runs a wait with a bound.
-func within(t testing.TB, wait func(context.Context) error) {
+// await runs a wait with a bound.
+func await(t testing.TB, wait func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -111,13 +111,25 @@ func within(t testing.TB, wait func(context.Context) error) {
 // settle waits until every reader has the cloud's state, and judges all that happened.
 func (s *site) settle(resources ...resource) {
 	s.t.Helper()
-	for _, w := range s.readers {
-		within(s.t, w.CatchUp)
-	}
+	s.catchUp()
 	for _, r := range resources {
-		awaitSameItems(s.t, s.local, r.path(""), s.cloud, cloudPath(r))
+		if err := sameItemsWithin(s.t, s.local, r.path(""), s.cloud, cloudPath(r)); err != nil {
+			s.t.Error(err)
+		}
 	}
 	s.judge()
+}
+
+// catchUp waits for every reader, the sources first. One that never gets there is judged like the others.
+func (s *site) catchUp() {
+	s.t.Helper()
+	for _, w := range s.readers {
+		ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+		if err := w.CatchUp(ctx); err != nil {
+			s.t.Error(err)
+		}
+		cancel()
+	}
 }
 
 // judge ends the readers, of which every one must have seen something, and judges all that happened.
@@ -185,12 +197,9 @@ func (s *site) restartEdge() {
 	s.edge.start()
 }
 
-// lister registers a reader that lists when told to.
-func (s *site) lister(a *api, r resource, match guarantee.Match) *guarantee.Lister {
-	if match == nil {
-		match = inScope(r)
-	}
+// lister registers a reader of the edge that lists when told to.
+func (s *site) lister(r resource) *guarantee.Lister {
 	return guarantee.NewLister(s.history, guarantee.ReaderConfig{
-		Name: "lister of " + r.name + " at " + a.name, Server: a.name, Resource: r.name, Match: match,
-	}, a.target(r, nil))
+		Name: "lister of " + r.name, Server: s.local.name, Resource: r.name, Match: inScope(r),
+	}, s.local.target(r, nil))
 }

@@ -10,11 +10,15 @@ import (
 type floors struct {
 	h       *History
 	byName  map[string][]showing
-	objects map[string]map[shownVersion]uint64 // by server: when a version was first shown
+	objects map[string]map[shownVersion]uint64 // by server: when what first showed a version was asked for
 }
 
 // showing is a new highest position of a server.
-type showing struct{ seq, rv uint64 }
+type showing struct {
+	rv    uint64
+	seq   uint64 // when it was shown
+	asked uint64 // when the list or the stream that showed it was asked for
+}
 
 func newFloors(h *History, resource string, truth *timeline) *floors {
 	f := &floors{h: h, byName: map[string][]showing{}, objects: map[string]map[shownVersion]uint64{}}
@@ -44,46 +48,56 @@ func rising(shown []showing) []showing {
 // read takes the positions a reader was shown. What can't be genuine is left out, so that one
 // invented revision doesn't condemn all that follow.
 func (f *floors) read(r *Reader, truth *timeline) {
-	initial := false
+	initial, opening := false, uint64(0)
 	for i := range r.log {
 		o := &r.log[i]
 		switch o.kind {
 		case opened:
-			initial = o.initial
+			initial, opening = o.initial, o.began
 		case bookmark:
 			initial = initial && !o.initial
-			f.position(r, o.seq, o.rv)
+			f.position(r, showing{o.rv, o.seq, opening})
 		case listed:
-			if !o.exact {
-				f.position(r, o.seq, o.rv)
-			}
-			for _, item := range o.items {
-				f.object(r, item, o.seq)
-			}
-		case event, got:
-			f.object(r, o.obj, o.seq)
+			f.list(r, o)
+		case event:
+			f.object(r, o.obj, opening)
 			if !initial && truth.at(o.obj.Key, o.obj.RV) != nil {
-				f.position(r, o.seq, o.obj.RV)
+				f.position(r, showing{o.obj.RV, o.seq, opening})
+			}
+		case got:
+			f.object(r, o.obj, cmp.Or(o.began, o.seq))
+			if truth.at(o.obj.Key, o.obj.RV) != nil {
+				f.position(r, showing{o.obj.RV, o.seq, cmp.Or(o.began, o.seq)})
 			}
 		}
 	}
 }
 
-func (f *floors) position(r *Reader, seq, rv uint64) {
-	if f.h.head == 0 || rv <= f.h.head {
-		f.byName[r.cfg.Server] = append(f.byName[r.cfg.Server], showing{seq, rv})
+func (f *floors) list(r *Reader, o *observation) {
+	asked := cmp.Or(o.began, o.seq)
+	if !o.exact {
+		f.position(r, showing{o.rv, o.seq, asked})
+	}
+	for _, item := range o.items {
+		f.object(r, item, asked)
 	}
 }
 
-func (f *floors) object(r *Reader, o Object, seq uint64) {
+func (f *floors) position(r *Reader, s showing) {
+	if f.h.head == 0 || s.rv <= f.h.head {
+		f.byName[r.cfg.Server] = append(f.byName[r.cfg.Server], s)
+	}
+}
+
+func (f *floors) object(r *Reader, o Object, asked uint64) {
 	shown := f.objects[r.cfg.Server]
 	if shown == nil {
 		shown = map[shownVersion]uint64{}
 		f.objects[r.cfg.Server] = shown
 	}
 	id := shownVersion{o.Key, o.RV}
-	if first, ok := shown[id]; !ok || seq < first {
-		shown[id] = seq
+	if first, ok := shown[id]; !ok || asked < first {
+		shown[id] = asked
 	}
 }
 

@@ -12,7 +12,7 @@ func (t *tracker) get(o *observation) {
 		return
 	}
 	if d := t.found(o, floor); d.bad() {
-		if d.is(ErrOrdered) && t.floors.restartedBetween(t.cfg.Server, floor.seq, o.seq) {
+		if d.is(ErrOrdered) && t.floors.restartedBetween(t.cfg.Server, floor.asked, o.seq) {
 			d.err = ErrDurableBeforeVisible
 		}
 		t.report(d, o.obj.Key, o.obj.RV)

@@ -125,7 +125,7 @@ func sorted(items []Object) []Object {
 func (s *site) backwards(restart bool) bool {
 	o := s.at(0)
 	floor := s.u.h.floor(s.r, o.began)
-	if o.kind != listed || o.exact || s.last() || floor.rv <= s.u.c.log[0].rv || s.u.h.restartBetween(s.r, floor.seq, o.seq) != restart {
+	if o.kind != listed || o.exact || s.last() || floor.rv <= s.u.c.log[0].rv || s.u.h.restartBetween(s.r, floor.asked, o.seq) != restart {
 		return false
 	}
 	o.rv = floor.rv - 1

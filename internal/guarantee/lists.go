@@ -36,7 +36,7 @@ func (t *tracker) notBackwards(o *observation, began uint64) {
 		return
 	}
 	err := ErrOrdered
-	if t.floors.restartedBetween(t.cfg.Server, floor.seq, o.seq) {
+	if t.floors.restartedBetween(t.cfg.Server, floor.asked, o.seq) {
 		err = ErrDurableBeforeVisible
 	}
 	t.report(verdict{err, fmt.Sprintf("%s had shown %d before (#%d)", t.cfg.Server, floor.rv, floor.seq)}, "", o.rv)

@@ -132,6 +132,20 @@ func TestPositionShownToAnotherReaderCounts(t *testing.T) {
 	s.want(t, ErrDurableBeforeVisible)
 }
 
+func TestPositionReadAfterTheRestartFromAnOldStreamCounts(t *testing.T) {
+	s := newSmall()
+	s.list(3, Answer{})
+	s.edge.Opened(3, false)
+	s.h.Restarted("edge") // what the old process sent is still on its way
+	s.edge.Event(Added, s.a)
+	s.edge.Event(Added, s.b)
+	s.edge.Ended()
+	other := s.h.Reader(ReaderConfig{Name: "other", Server: "edge", Resource: resource})
+	other.Listed(5, []Object{s.a}, Answer{Began: other.Begin()})
+	other.Close()
+	s.want(t, ErrDurableBeforeVisible)
+}
+
 func TestListInFlightDuringALaterOneMayBeOlder(t *testing.T) {
 	s := newSmall()
 	other := s.h.Reader(ReaderConfig{Name: "other", Server: "edge", Resource: resource})
