@@ -200,6 +200,8 @@ func TestPagesWithSelectors(t *testing.T) {
 		{"it knows that none follow", "/api/v1/pods?fieldSelector=spec.nodeName%3Dn2&limit=1", ""},
 		{"it knows that none follow in the namespace", "/api/v1/namespaces/t1/pods?fieldSelector=spec.nodeName%3Dn1&limit=2", ""},
 		{"an exact list has no such index", "/api/v1/pods?fieldSelector=spec.nodeName%3Dn2&limit=1&resourceVersion=100&resourceVersionMatch=Exact", "/t1/p3\x00"},
+		{"a further page is not narrowed by a namespace in the selector",
+			"/api/v1/pods?fieldSelector=metadata.namespace%3Dt1&limit=2&continue=" + token(100, "/t1/p1\x00"), "/t1/p3\x00"},
 		{"a token is relative to the path, not to the selector", "/api/v1/pods?fieldSelector=metadata.namespace%3Dt1&limit=1", "/t1/p1\x00"},
 	} {
 		var l struct {
