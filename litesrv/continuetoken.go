@@ -27,8 +27,8 @@ type continueToken struct {
 }
 
 const (
-	tokenVersion = "meta.k8s.io/v1"
-	newestRev    = -1
+	continueVersion = "meta.k8s.io/v1"
+	newestRev       = -1
 )
 
 var errBadToken = errors.New("continue key is not valid")
@@ -48,7 +48,7 @@ func decodeContinue(text string) (continueToken, error) {
 
 func (t *continueToken) check() error {
 	switch {
-	case t.Version != tokenVersion:
+	case t.Version != continueVersion:
 		return fmt.Errorf("%w: server does not recognize this encoded version %s", errBadToken, t.Version)
 	case t.Rev == 0:
 		return fmt.Errorf("%w: incorrect encoded start resourceVersion (version meta.k8s.io/v1)", errBadToken)
@@ -76,7 +76,7 @@ func (t *continueToken) from(namespace string) string {
 
 // encode returns the token's text.
 func (t continueToken) encode() string {
-	t.Version = tokenVersion
+	t.Version = continueVersion
 	raw, err := json.Marshal(t)
 	if err != nil {
 		panic(err) // strings and an integer

@@ -34,82 +34,95 @@ func TestFaultsOfListAndWatchOptions(t *testing.T) {
 		invalid      = `ListOptions.meta.k8s.io "" is invalid: `
 	)
 	for _, c := range []struct {
-		name, query     string
-		code            int
-		reason, message string
-		details         string
+		name, query, message, details string
 	}{
-		{"RVM without RV", "resourceVersionMatch=Exact", 422, "Invalid",
+		{"RVM without RV", "resourceVersionMatch=Exact",
 			invalid + "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
 			listOptionsDetails(forbidden, "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided", match)},
-		{"RVM with continue", "resourceVersionMatch=Exact&resourceVersion=5&continue=x", 422, "Invalid",
+		{"RVM with continue", "resourceVersionMatch=Exact&resourceVersion=5&continue=x",
 			invalid + "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided",
 			listOptionsDetails(forbidden, "Forbidden: resourceVersionMatch is forbidden when continue is provided", match)},
-		{"RVM unknown", "resourceVersionMatch=Foo&resourceVersion=5", 422, "Invalid",
+		{"RVM unknown", "resourceVersionMatch=Foo&resourceVersion=5",
 			invalid + `resourceVersionMatch: Unsupported value: "Foo": supported values: "Exact", "NotOlderThan", ""`,
 			listOptionsDetails(notSupported, `Unsupported value: \"Foo\": supported values: \"Exact\", \"NotOlderThan\", \"\"`, match)},
-		{"Exact at 0", "resourceVersionMatch=Exact&resourceVersion=0", 422, "Invalid",
+		{"Exact at 0", "resourceVersionMatch=Exact&resourceVersion=0",
 			invalid + `resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"`,
 			listOptionsDetails(forbidden, `Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"`, match)},
-		{"initial events of a list", "sendInitialEvents=true", 422, "Invalid",
+		{"initial events of a list", "sendInitialEvents=true",
 			invalid + "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list",
 			listOptionsDetails(forbidden, "Forbidden: sendInitialEvents is forbidden for list", "sendInitialEvents")},
-		{"several", "resourceVersionMatch=NotOlderThan&sendInitialEvents=1", 422, "Invalid",
+		{"several", "resourceVersionMatch=NotOlderThan&sendInitialEvents=1",
 			invalid + "[resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided, " +
 				"sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list]",
 			listOptionsDetails(forbidden, "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided", match,
 				forbidden, "Forbidden: sendInitialEvents is forbidden for list", "sendInitialEvents")},
-		{"watch: initial events without RVM", "watch=1&sendInitialEvents=true", 422, "Invalid",
+		{"watch: initial events without RVM", "watch=1&sendInitialEvents=true",
 			invalid + "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
 			listOptionsDetails(forbidden, "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan", match)},
-		{"watch: initial events with Exact", "watch=1&sendInitialEvents=true&resourceVersionMatch=Exact", 422, "Invalid",
+		{"watch: initial events with Exact", "watch=1&sendInitialEvents=true&resourceVersionMatch=Exact",
 			invalid + "[resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan, " +
 				`resourceVersionMatch: Unsupported value: "Exact": supported values: "NotOlderThan"]`,
 			listOptionsDetails(forbidden, "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan", match,
 				notSupported, `Unsupported value: \"Exact\": supported values: \"NotOlderThan\"`, match)},
-		{"watch: RVM without initial events", "watch=1&resourceVersionMatch=NotOlderThan&resourceVersion=5", 422, "Invalid",
+		{"watch: RVM without initial events", "watch=1&resourceVersionMatch=NotOlderThan&resourceVersion=5",
 			invalid + "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
 			listOptionsDetails(forbidden, "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided", match)},
-
-		{"limit", "limit=abc", 400, "BadRequest", `strconv.ParseInt: parsing "abc": invalid syntax`, ""},
-		{"timeoutSeconds", "timeoutSeconds=abc", 400, "BadRequest", `strconv.ParseInt: parsing "abc": invalid syntax`, ""},
-		{"timeout", "timeout=abc", 400, "BadRequest",
-			`invalid timeout specified in the request URL - time: invalid duration "abc"`, ""},
-		{"timeout comes before the options", "timeout=abc&limit=abc", 400, "BadRequest",
-			`invalid timeout specified in the request URL - time: invalid duration "abc"`, ""},
-		{"RV of a list", "resourceVersion=abc", 400, "BadRequest",
-			`invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax`, ""},
-		{"negative RV of a list", "resourceVersion=-1", 400, "BadRequest",
-			`invalid resource version: resourceVersion: Invalid value: "-1": strconv.ParseUint: parsing "-1": invalid syntax`, ""},
-		{"RV of a watch", "watch=1&resourceVersion=abc", 500, "",
-			`resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax`, ""},
-		{"token and RV", "continue=" + token(100, "/c1\x00") + "&resourceVersion=5", 400, "BadRequest",
-			"specifying resource version is not allowed when using continue", ""},
-		{"token that is no base64", "continue=%25", 400, "BadRequest",
-			"invalid continue token: continue key is not valid: illegal base64 data at input byte 0", ""},
-		{"token that is no JSON", "continue=abc", 400, "BadRequest",
-			"invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value", ""},
-		{"token with RV 0", "continue=" + token(0, "/c1\x00"), 400, "BadRequest",
-			"invalid continue token: continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)", ""},
-		{"token without a start", "continue=" + token(100, ""), 400, "BadRequest",
-			"invalid continue token: continue key is not valid: encoded start key empty (version meta.k8s.io/v1)", ""},
-		{"token that climbs", "continue=" + token(100, "../secrets/x"), 400, "BadRequest",
-			"invalid continue token: continue key is not valid: ../secrets/x", ""},
-		{"token of another version", "continue=eyJ2IjoidjIiLCJydiI6MSwic3RhcnQiOiJ4In0", 400, "BadRequest",
-			"invalid continue token: continue key is not valid: server does not recognize this encoded version v2", ""},
-		{"label selector", "labelSelector=a+b+c", 400, "BadRequest",
-			"unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt", ""},
-		{"label selector, value", "labelSelector=a%3D%3D%3D", 400, "BadRequest",
-			"unable to parse requirement: found '=', expected: identifier", ""},
-		{"field selector", "fieldSelector=foo", 400, "BadRequest", "invalid selector: 'foo'; can't understand 'foo'", ""},
-		{"field selector, escape", `fieldSelector=a%3Db%5Cq`, 400, "BadRequest",
-			`invalid field selector: invalid escape sequence: \q`, ""},
-		{"field label", "fieldSelector=foo%3Dx", 400, "BadRequest",
-			`"foo" is not a known field selector: only "metadata.name", "metadata.namespace"`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			answer := get(t, s, "/api/v1/namespaces/t1/configmaps?"+c.query)
-			want(t, answer, c.code, failure(c.code, c.reason, c.message, c.details))
+			want(t, answer, 422, failure(422, "Invalid", c.message, c.details))
+		})
+	}
+}
+
+func TestFaultsOfParameters(t *testing.T) {
+	w := newWorld(t, 100)
+	w.load(configmaps, thing{ns: "t1", name: "c1"})
+	s := w.server()
+	for _, c := range []struct {
+		name, query     string
+		code            int
+		reason, message string
+	}{
+		{"limit", "limit=abc", 400, "BadRequest", `strconv.ParseInt: parsing "abc": invalid syntax`},
+		{"timeoutSeconds", "timeoutSeconds=abc", 400, "BadRequest", `strconv.ParseInt: parsing "abc": invalid syntax`},
+		{"timeout", "timeout=abc", 400, "BadRequest",
+			`invalid timeout specified in the request URL - time: invalid duration "abc"`},
+		{"timeout comes before the options", "timeout=abc&limit=abc", 400, "BadRequest",
+			`invalid timeout specified in the request URL - time: invalid duration "abc"`},
+		{"RV of a list", "resourceVersion=abc", 400, "BadRequest",
+			`invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax`},
+		{"negative RV of a list", "resourceVersion=-1", 400, "BadRequest",
+			`invalid resource version: resourceVersion: Invalid value: "-1": strconv.ParseUint: parsing "-1": invalid syntax`},
+		{"RV of a watch", "watch=1&resourceVersion=abc", 500, "",
+			`resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax`},
+		{"token and RV", "continue=" + token(100, "/c1\x00") + "&resourceVersion=5", 400, "BadRequest",
+			"specifying resource version is not allowed when using continue"},
+		{"token that is no base64", "continue=%25", 400, "BadRequest",
+			"invalid continue token: continue key is not valid: illegal base64 data at input byte 0"},
+		{"token that is no JSON", "continue=abc", 400, "BadRequest",
+			"invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"},
+		{"token with RV 0", "continue=" + token(0, "/c1\x00"), 400, "BadRequest",
+			"invalid continue token: continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)"},
+		{"token without a start", "continue=" + token(100, ""), 400, "BadRequest",
+			"invalid continue token: continue key is not valid: encoded start key empty (version meta.k8s.io/v1)"},
+		{"token that climbs", "continue=" + token(100, "../secrets/x"), 400, "BadRequest",
+			"invalid continue token: continue key is not valid: ../secrets/x"},
+		{"token of another version", "continue=eyJ2IjoidjIiLCJydiI6MSwic3RhcnQiOiJ4In0", 400, "BadRequest",
+			"invalid continue token: continue key is not valid: server does not recognize this encoded version v2"},
+		{"label selector", "labelSelector=a+b+c", 400, "BadRequest",
+			"unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"},
+		{"label selector, value", "labelSelector=a%3D%3D%3D", 400, "BadRequest",
+			"unable to parse requirement: found '=', expected: identifier"},
+		{"field selector", "fieldSelector=foo", 400, "BadRequest", "invalid selector: 'foo'; can't understand 'foo'"},
+		{"field selector, escape", `fieldSelector=a%3Db%5Cq`, 400, "BadRequest",
+			`invalid field selector: invalid escape sequence: \q`},
+		{"field label", "fieldSelector=foo%3Dx", 400, "BadRequest",
+			`"foo" is not a known field selector: only "metadata.name", "metadata.namespace"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			answer := get(t, s, "/api/v1/namespaces/t1/configmaps?"+c.query)
+			want(t, answer, c.code, failure(c.code, c.reason, c.message, ""))
 		})
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // get answers with one object: without a resourceVersion the newest, with 0 any, else one at least that new.
-func (s *Server) get(q *read, timeout time.Duration) error {
+func (s *Server) get(ctx context.Context, q *read, timeout time.Duration) error {
 	if looseBool(q.query, "export") {
 		return apierrors.NewBadRequest("the export parameter, deprecated since v1.14, is no longer supported")
 	}
@@ -22,7 +22,7 @@ func (s *Server) get(q *read, timeout time.Duration) error {
 	if msgs := content.IsPathSegmentName(name); len(msgs) > 0 {
 		return apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", name, strings.Join(msgs, ";")))
 	}
-	ctx, cancel := q.context(timeout)
+	ctx, cancel := within(ctx, timeout)
 	defer cancel()
 	if err := s.ready(ctx, q.log); err != nil {
 		return err

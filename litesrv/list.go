@@ -22,8 +22,8 @@ type listing struct {
 }
 
 // list answers with the selected objects.
-func (s *Server) list(q *read, o *listOptions, timeout time.Duration) error {
-	ctx, cancel := q.context(timeout)
+func (s *Server) list(ctx context.Context, q *read, o *listOptions, timeout time.Duration) error {
+	ctx, cancel := within(ctx, timeout)
 	defer cancel()
 	sel := newSelection(q.res, q.target.namespace, o)
 	at, err := s.listing(ctx, q, o, sel.key != "")

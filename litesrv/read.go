@@ -20,23 +20,23 @@ type read struct {
 	form   representation
 }
 
-// context returns the request's context with its timeout, if that is not the usual one.
-func (q *read) context(timeout time.Duration) (context.Context, context.CancelFunc) {
+// within returns a context that ends with a timeout, if that is not the usual one, which no answer takes.
+func within(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout == maxWait {
-		return q.r.Context(), func() {}
+		return ctx, func() {}
 	}
-	return context.WithTimeout(q.r.Context(), timeout)
+	return context.WithTimeout(ctx, timeout)
 }
 
 // read answers a request whose path and method have been found good. The order of the checks is kube-apiserver's.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, t target, l *watchlog.Log) {
 	q := &read{w: w, r: r, target: t, query: r.URL.Query(), log: l, res: l.Resource()}
-	if err := s.answer(q); err != nil {
+	if err := s.answer(r.Context(), q); err != nil {
 		s.fail(w, r, err)
 	}
 }
 
-func (s *Server) answer(q *read) error {
+func (s *Server) answer(ctx context.Context, q *read) error {
 	collection := q.target.name == "" || q.target.watch
 	watch := q.target.watch || collection && looseBool(q.query, "watch")
 	timeout := maxWait
@@ -53,14 +53,14 @@ func (s *Server) answer(q *read) error {
 		return err
 	}
 	if !collection {
-		return s.get(q, timeout)
+		return s.get(ctx, q, timeout)
 	}
 	options, err := parseListOptions(q.query, q.res, q.target.name)
 	if err != nil {
 		return err
 	}
 	if watch {
-		return s.watch(q, &options)
+		return s.watch(ctx, q, &options)
 	}
-	return s.list(q, &options, timeout)
+	return s.list(ctx, q, &options, timeout)
 }

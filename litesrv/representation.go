@@ -79,12 +79,10 @@ func choose(accept string, object bool) (representation, bool) {
 // covers tells whether a clause of Accept includes a media type.
 func covers(c goautoneg.Accept, mediaType string) bool {
 	major, minor, _ := strings.Cut(mediaType, "/")
-	switch {
-	case c.Type == major:
-		return c.SubType == minor || c.SubType == "*"
-	default:
-		return c.Type == "*" && c.SubType == "*"
+	if c.Type == "*" {
+		return c.SubType == "*"
 	}
+	return c.Type == major && (c.SubType == minor || c.SubType == "*")
 }
 
 // readParams reads the parameters of a clause; ok is false when one asks for what can't be served. Unknown ones are

@@ -29,14 +29,14 @@ type watchPlan struct {
 
 // watch answers with the changes of the selected objects until its time is up, the client leaves, or the log can't serve
 // it any further. What goes wrong once the resource is ready is told in the stream, as kube-apiserver does.
-func (s *Server) watch(q *read, o *listOptions) error {
+func (s *Server) watch(ctx context.Context, q *read, o *listOptions) error {
 	rev, err := parseRevision(o.ResourceVersion)
 	if err != nil {
 		return badRevision(o.ResourceVersion, err)
 	}
 	timeout := watchTimeout(o)
 	deadline := time.Now().Add(timeout)
-	ctx, cancel := context.WithDeadline(q.r.Context(), deadline)
+	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	if err := s.ready(ctx, q.log); err != nil && ctx.Err() == nil {
 		return err
