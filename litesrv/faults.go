@@ -62,6 +62,12 @@ func initializing() *apierrors.StatusError {
 	return apierrors.NewTooManyRequests("storage is (re)initializing", 1)
 }
 
+// stopping is for requests that were waiting when the server was told to stop.
+func stopping() *apierrors.StatusError {
+	return fault(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+		"apiserver is shutting down", &metav1.StatusDetails{RetryAfterSeconds: 1})
+}
+
 // starting is apiserver pkg/server/config.go for requests before all paths are known.
 func starting() *apierrors.StatusError {
 	return fault(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,

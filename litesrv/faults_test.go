@@ -267,11 +267,32 @@ func TestBeforeTheFirstSync(t *testing.T) {
 	})
 }
 
-func TestALogThatIsClosedBeforeItsFirstSync(t *testing.T) {
+// TestAShortWatchBeforeTheFirstSync must not look like a watch of nothing.
+func TestAShortWatchBeforeTheFirstSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 100)
+		w.open(configmaps, watchlog.Config{})
+		s := w.server()
+		for _, seconds := range []string{"1", "-1"} {
+			answer := get(t, s, "/api/v1/configmaps?watch=1&allowWatchBookmarks=1&timeoutSeconds="+seconds)
+			if answer.Code != http.StatusTooManyRequests {
+				t.Errorf("%s s: %d %s", seconds, answer.Code, answer.Body)
+			}
+		}
+	})
+}
+
+func TestALogThatWasClosed(t *testing.T) {
 	w := newWorld(t, 100)
 	w.open(configmaps, watchlog.Config{}).Close(nil)
-	if answer := get(t, w.server(), "/api/v1/configmaps"); answer.Code != http.StatusTooManyRequests {
-		t.Errorf("%d %s", answer.Code, answer.Body)
+	w.load(pods).Close(nil)
+	s := w.server()
+	for _, path := range []string{
+		"/api/v1/configmaps", "/api/v1/pods", "/api/v1/pods?watch=1", "/api/v1/pods?watch=1&resourceVersion=100", "/api/v1/namespaces/a/pods/b",
+	} {
+		if answer := get(t, s, path); answer.Code != http.StatusTooManyRequests {
+			t.Errorf("%s: %d %s", path, answer.Code, answer.Body)
+		}
 	}
 }
 

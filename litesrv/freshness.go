@@ -26,8 +26,14 @@ func direct(r *watchlog.Resource) bool {
 	return r.Name == "events" && (r.Group == "" || r.Group == "events.k8s.io")
 }
 
-// ready waits for the first sync of a resource that may have been asked for just now.
+// ready waits for the first sync of a resource that may have been asked for just now. A log that was closed meanwhile
+// is not read from: what it held may mean nothing any more, and another may take its place.
 func (s *Server) ready(ctx context.Context, l *watchlog.Log) error {
+	select {
+	case <-l.Done():
+		return initializing()
+	default:
+	}
 	if l.IsReady() {
 		return nil
 	}

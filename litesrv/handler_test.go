@@ -61,11 +61,17 @@ func TestAnswersThatMayBeBehindSaySo(t *testing.T) {
 		}
 	}
 	w.bookmark(l)
+	exact := "/api/v1/configmaps?resourceVersion=100&resourceVersionMatch=Exact"
 	w.cut(time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 3600)))
 	const warning = `299 - "may be behind the cloud: last contact 2026-01-02T02:04:05Z, resourceVersion 101"`
 	for _, path := range states {
 		if h := get(t, s, path).Header()["Warning"]; len(h) != 1 || h[0] != warning {
 			t.Errorf("cut off: %s has %q", path, h)
+		}
+	}
+	for _, path := range []string{exact, "/api/v1/configmaps?continue=" + token(100, "/t1/c1\x00")} {
+		if h := get(t, s, path).Header()["Warning"]; h != nil {
+			t.Errorf("exact: %s has %q", path, h)
 		}
 	}
 	if got := counted(t, s.metrics.stale); got != float64(len(states)) {

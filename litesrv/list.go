@@ -17,6 +17,7 @@ type listing struct {
 	snap  watchlog.Snapshot
 	from  string // the first key
 	limit int64  // 0 is none
+	exact bool   // the state is of the revision that was asked for, so it can't be behind
 	// latest is set when the newest state is listed from its beginning, which kube-apiserver may do by an index.
 	latest bool
 }
@@ -30,7 +31,9 @@ func (s *Server) list(ctx context.Context, q *read, o *listOptions, timeout time
 	if err != nil {
 		return err
 	}
-	s.sayStale(q.w, at.snap.Rev())
+	if !at.exact {
+		s.sayStale(q.w, at.snap.Rev())
+	}
 	p := newPage(at, &sel, q.target.namespace)
 	defer p.release()
 	b := newBody(q.w, q.r, http.StatusOK, q.form)
@@ -63,10 +66,10 @@ func (s *Server) listing(ctx context.Context, q *read, o *listOptions, single bo
 	if single && (legacy || exact) {
 		retry = 0 // kube-apiserver reads these from etcd
 	}
-	exact = rev > 0 && (exact || legacy && !single)
-	at.latest = !exact
+	at.exact = rev > 0 && (exact || legacy && !single)
+	at.latest = !at.exact
 	switch {
-	case exact:
+	case at.exact:
 		at.snap, err = s.exactly(ctx, q.log, rev, retry)
 	case o.ResourceVersion == "":
 		at.snap, err = s.consistent(ctx, q.log)
@@ -93,6 +96,7 @@ func (s *Server) continued(ctx context.Context, q *read, o *listOptions, at list
 		at.snap, err = s.consistent(ctx, q.log)
 		return at, err
 	}
+	at.exact = true
 	at.snap, err = s.exactly(ctx, q.log, uint64(token.Rev), retryOf(q.res))
 	var beyond errBeyond
 	if errors.As(err, &beyond) {

@@ -353,7 +353,7 @@ func TestTheTimeoutParameterEndsAWait(t *testing.T) {
 	})
 }
 
-func TestAClientThatLeavesEndsAWait(t *testing.T) {
+func TestTheEndOfARequestEndsItsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := changed(t, configmaps)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -363,10 +363,13 @@ func TestAClientThatLeavesEndsAWait(t *testing.T) {
 		}()
 		start := time.Now()
 		r := httptest.NewRequest(http.MethodGet, "/api/v1/configmaps?resourceVersion=110", nil).WithContext(ctx)
-		w.server().ServeHTTP(httptest.NewRecorder(), r)
+		answer := httptest.NewRecorder()
+		w.server().ServeHTTP(answer, r)
 		if took := time.Since(start); took != time.Second {
 			t.Errorf("waited %v", took)
 		}
+		// It may as well have been the server that was told to stop: never an empty success.
+		want(t, answer, 503, failure(503, "ServiceUnavailable", "apiserver is shutting down", `{"retryAfterSeconds":1}`))
 	})
 }
 

@@ -20,6 +20,9 @@ type page struct {
 	held      *[]*watchlog.Object // pooled; nil unless the page is limited
 }
 
+// keepHeld bounds the pages whose memory is kept for reuse, in objects.
+const keepHeld = 1 << 14
+
 var heldObjects = sync.Pool{New: func() any { return new([]*watchlog.Object) }}
 
 // newPage returns the page that begins where at says. namespace is what the path says, which tokens are relative to.
@@ -76,7 +79,9 @@ func (p *page) release() {
 	}
 	clear(*p.held)
 	*p.held = (*p.held)[:0]
-	heldObjects.Put(p.held)
+	if cap(*p.held) <= keepHeld {
+		heldObjects.Put(p.held)
+	}
 }
 
 // write appends the list to b: the order of the keys is that of the type's JSON for built-in resources, and the

@@ -16,8 +16,8 @@ import (
 )
 
 // Server answers the Kubernetes API from a Backend. It is an http.Handler for any number of connections, HTTP/1.1 and
-// HTTP/2, and starts no goroutines of its own. To stop it, shut down the http.Server; watches end when their logs are
-// closed.
+// HTTP/2, and starts no goroutines of its own. Watches end when the contexts of their requests do, so a process that
+// stops ends the http.Server's BaseContext first; they also end when their log is closed.
 type Server struct {
 	cfg     Config
 	log     *slog.Logger

@@ -17,7 +17,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, context.DeadlineExceeded):
 		timedOut(w)
 	case errors.Is(err, context.Canceled):
-		// The client is gone.
+		writeStatus(w, r, stopping()) // or the client is gone, and this to nobody
 	default:
 		writeStatus(w, r, err)
 	}

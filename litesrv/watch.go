@@ -38,7 +38,10 @@ func (s *Server) watch(ctx context.Context, q *read, o *listOptions) error {
 	deadline := time.Now().Add(timeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	if err := s.ready(ctx, q.log); err != nil && ctx.Err() == nil {
+	if err := s.ready(ctx, q.log); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return initializing() // not an empty watch: there is no state to begin it with
+		}
 		return err
 	}
 	t := newStream(s, q, deadline, o.AllowWatchBookmarks)
@@ -50,6 +53,9 @@ func (s *Server) watch(ctx context.Context, q *read, o *listOptions) error {
 		marked: initial && o.AllowWatchBookmarks,
 	}
 	snap, err := s.begin(ctx, q.log, t, &plan)
+	if err != nil && t.closed() {
+		return initializing()
+	}
 	s.sayStale(q.w, q.log.Rev())
 	t.open(q.form)
 	if err != nil {
