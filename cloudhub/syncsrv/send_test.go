@@ -1,0 +1,128 @@
+package syncsrv
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeStream keeps what is sent on it.
+type fakeStream struct {
+	grpc.ServerStream
+	sent []*tombolov1.SyncResponse
+}
+
+func (s *fakeStream) Send(m *tombolov1.SyncResponse) error {
+	s.sent = append(s.sent, m)
+	return nil
+}
+
+func (*fakeStream) Recv() (*tombolov1.SyncRequest, error) { return nil, context.Canceled }
+
+func testSubscription() (*subscription, *fakeStream) {
+	stream := &fakeStream{}
+	srv := &Server{log: slog.New(slog.DiscardHandler), metrics: newMetrics(prometheus.NewRegistry())}
+	s := newSession(srv, stream, "edge-1", &tombolov1.Hello{}, func(error) {})
+	return &subscription{s: s, id: 1}, stream
+}
+
+func ops(revs ...uint64) (out []*tombolov1.Operation) {
+	for _, rev := range revs {
+		out = append(out, &tombolov1.Operation{
+			Type: tombolov1.OperationType_OPERATION_TYPE_PUT, Rev: rev, Data: make([]byte, batchBytes/2+1),
+		})
+	}
+	return out
+}
+
+// TestSendOpsCutsWhereAPositionEnds: each part of an exact step stands for itself, unless it would tear apart what has
+// one position; the parts of any other step belong together.
+func TestSendOpsCutsWhereAPositionEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		more    bool
+		gapFrom uint64
+		want    []string
+	}{
+		"exact":  {false, 0, []string{"[5] upto 5", "[6] upto 6 more", "[6] upto 6", "[8] upto 9"}},
+		"gapped": {false, 3, []string{"[5] upto 5 more", "[6] upto 6 more", "[6] upto 6 more", "[8] upto 9"}},
+		"staged": {true, 0, []string{"[5] upto 5 more", "[6] upto 6 more", "[6] upto 6 more", "[8] upto 9 more"}},
+	} {
+		u, stream := testSubscription()
+		if err := u.sendOps(ops(5, 6, 6, 8), 9, c.more, c.gapFrom); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range stream.sent {
+			b := m.GetBatch()
+			var revs []uint64
+			for _, op := range b.GetOperations() {
+				revs = append(revs, op.GetRev())
+			}
+			text := fmt.Sprint(revs, " upto ", b.GetUptoRev())
+			if b.GetMore() {
+				text += " more"
+			}
+			got = append(got, text)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		if want := int64(4 * (batchBytes/2 + 1)); u.s.sent != want {
+			t.Errorf("%s: %d bytes under way, want %d", name, u.s.sent, want)
+		}
+	}
+}
+
+func TestCutTakesAtLeastOne(t *testing.T) {
+	big := []*tombolov1.Operation{{Data: make([]byte, 3*batchBytes)}, {}}
+	if n, size := cut(big); n != 1 || size != 3*batchBytes {
+		t.Errorf("%d operations with %d bytes", n, size)
+	}
+	if n, size := cut(nil); n != 0 || size != 0 {
+		t.Errorf("%d of nothing with %d bytes", n, size)
+	}
+}
+
+// FuzzHandle: whatever an edge sends after its hello, the session goes on or ends; it does not fall.
+func FuzzHandle(f *testing.F) {
+	for _, m := range []*tombolov1.SyncRequest{
+		{Message: &tombolov1.SyncRequest_Ack{Ack: &tombolov1.Ack{Subscription: 1, Rev: 1 << 63, ReceivedBytes: 1 << 63}}},
+		{Message: &tombolov1.SyncRequest_Inventory{Inventory: &tombolov1.Inventory{Subscription: 1, Items: []*tombolov1.Item{nil, {Key: "a"}}}}},
+	} {
+		raw, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		m := &tombolov1.SyncRequest{}
+		if proto.Unmarshal(raw, m) != nil {
+			return
+		}
+		u, _ := testSubscription()
+		u.s.byID[1] = u
+		if u.s.handle(m) != nil {
+			return
+		}
+		for _, do := range u.s.mail {
+			if err := do(t.Context()); err != nil {
+				return // the session has ended
+			}
+		}
+		if u.s.received.Load() < 0 {
+			t.Fatal("a negative number of bytes")
+		}
+	})
+}
