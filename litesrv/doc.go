@@ -19,14 +19,17 @@
 //   - A read without a resourceVersion is answered from the store. When the store doesn't follow the cloud, that answer,
 //     and any other that may be behind, carries a Warning header with the time of the last contact and the revision.
 //   - A resource whose first sync is under way is waited for as long as for a future revision, then answered with 429.
+//     kube-apiserver doesn't wait, and reads single objects from etcd meanwhile.
 //   - Only JSON is produced. Tables and other encodings are not acceptable: clients that list JSON as an alternative,
-//     as all common ones do, get that.
+//     as all common ones do, get that. The texts of a 406 name what can be had here.
 //   - Events are waited for like other resources. kube-apiserver refuses a future revision of them at once, because it
 //     reads them from etcd, which is never behind.
 //   - Bookmarks are also sent on watches of events, and at once after changes that a client can't resume between.
 //   - Watches are not ended because they are slow: only when nothing could be written for 10 minutes, or when the events
 //     that they have yet to see have left the window; then the stream says 410.
 //   - Watches over WebSocket are not served.
+//   - The token of a list over all namespaces whose selector names one is relative to all of them. kube-apiserver's is
+//     relative to the one, and read as relative to all on the next page, which repeats or leaves out objects.
 //
 // # Cost
 //
