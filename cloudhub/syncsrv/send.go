@@ -21,10 +21,14 @@ func (s *session) welcome() error {
 	if epoch == "" {
 		return status.Error(codes.Unavailable, "the hub is starting: it does not know its cluster yet")
 	}
-	return s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Welcome{Welcome: &tombolov1.Welcome{
+	w := &tombolov1.Welcome{
 		Version: Version, Epoch: epoch, Software: s.srv.cfg.Software,
 		ProgressIntervalMs: uint32(s.srv.cfg.ProgressInterval / time.Millisecond), //nolint:gosec // seconds
-	}}})
+	}
+	for _, gr := range s.srv.cfg.Scopes.For(s.edge).Resources() {
+		w.Scope = append(w.Scope, &tombolov1.Resource{Group: gr.Group, Resource: gr.Resource})
+	}
+	return s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Welcome{Welcome: w}})
 }
 
 // sendDocuments sends the API documents unless the edge holds those with the hash already.
@@ -80,6 +84,7 @@ func (u *subscription) announce(plan tombolov1.Plan, reason string) error {
 	u.s.srv.metrics.plans.WithLabelValues(plan.String()).Inc()
 	m := &tombolov1.Subscription{
 		Resource: &tombolov1.Resource{Group: u.gr.Group, Resource: u.gr.Resource}, Id: u.id, Plan: plan, Reason: reason,
+		Unavailable: u.phase == failed,
 	}
 	if plan != tombolov1.Plan_PLAN_WAIT {
 		m.Info, m.View = describe(u.log.Resource()), u.view.Hash()

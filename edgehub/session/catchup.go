@@ -15,12 +15,15 @@ import (
 
 // subscription takes note of how the hub is going to bring a resource up to date.
 func (s *session) subscription(m *tombolov1.Subscription) error {
-	gr := schema.GroupResource{Group: m.GetResource().GetGroup(), Resource: m.GetResource().GetResource()}
+	gr := groupResource(m.GetResource())
 	s.c.metrics.plans.WithLabelValues(m.GetPlan().String()).Inc()
 	if m.GetPlan() == tombolov1.Plan_PLAN_WAIT {
 		s.c.log.Info("the hub has to wait", "resource", gr, "reason", m.GetReason())
 		if r := s.c.replicas[gr]; r != nil {
 			r.live = false
+		}
+		if m.GetUnavailable() {
+			s.c.settle(gr)
 		}
 		return nil
 	}
@@ -83,6 +86,19 @@ func (s *session) prepare(gr schema.GroupResource, m *tombolov1.Subscription) (*
 		r.log.Close(nil) // its watches go on with the new log
 	}
 	return fresh, nil
+}
+
+// diverged goes on from the store after a log has refused what is stored already. It can't happen, unless log and store
+// disagree about what follows; if it does, what is on disk counts.
+func (s *session) diverged(r *replica, cause error) error {
+	s.c.log.Error("a log refuses what is stored, it is loaded again", "resource", r.gr, "err", cause)
+	fresh, err := s.reload(r.gr)
+	if err != nil {
+		return fmt.Errorf("%s: %w, and %w", r.gr, cause, err)
+	}
+	s.c.register(fresh)
+	r.log.Close(nil)
+	return fmt.Errorf("%s: %w", r.gr, cause)
 }
 
 // reload restores a resource from the store.
@@ -176,10 +192,11 @@ func (s *session) adopt(r *replica, batch watchlog.Batch) error {
 		return fmt.Errorf("%s: %w", r.gr, err)
 	}
 	if err := r.log.Commit(batch); err != nil {
-		return fmt.Errorf("%s: %w", r.gr, err)
+		return s.diverged(r, err)
 	}
 	r.digest.Apply(batch.Events)
 	r.step = step{ops: map[string]watchlog.Op{}}
+	s.c.settle(r.gr)
 	return nil
 }
 

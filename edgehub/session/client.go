@@ -39,6 +39,9 @@ type Client struct {
 	mu       sync.RWMutex                                  // guards the map; the replicas belong to Run
 	replicas map[schema.GroupResource]*replica             // what the edge holds
 	logs     map[schema.GroupVersionResource]*watchlog.Log // the same for readers
+	// awaited are the resources of the scope, as a hub has named it, that have no first state yet although the hub can
+	// get them. Guarded by mu.
+	awaited map[schema.GroupResource]struct{}
 
 	heard   atomic.Int64 // when a hub was last heard of, in Unix nanoseconds; 0 never
 	linked  atomic.Bool  // a session is open
@@ -62,6 +65,7 @@ func New(cfg Config) (*Client, error) {
 	c := &Client{
 		cfg: cfg, log: cfg.Logger, docs: apidoc.NewSet(),
 		replicas: map[schema.GroupResource]*replica{}, logs: map[schema.GroupVersionResource]*watchlog.Log{},
+		awaited: map[schema.GroupResource]struct{}{},
 	}
 	c.metrics = newMetrics(cfg.Metrics, c)
 	if err := c.load(); err != nil {
@@ -159,7 +163,29 @@ func (c *Client) Ready() error {
 			return fmt.Errorf("%s is not synced yet", gvr.GroupResource())
 		}
 	}
+	for gr := range c.awaited {
+		return fmt.Errorf("%s is not synced yet", gr)
+	}
 	return nil
+}
+
+// await notes which resources of a scope have no first state yet.
+func (c *Client) await(scope []schema.GroupResource) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.awaited)
+	for _, gr := range scope {
+		if r := c.replicas[gr]; r == nil || !r.log.IsReady() {
+			c.awaited[gr] = struct{}{}
+		}
+	}
+}
+
+// settle notes that a resource has a first state, or will have none for now.
+func (c *Client) settle(gr schema.GroupResource) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.awaited, gr)
 }
 
 // Logs returns the logs that the edge serves from, in the order of their resources' names.

@@ -136,10 +136,18 @@ func (g *group) commit() error {
 		return err
 	}
 	g.s.c.metrics.commits.Observe(time.Since(start).Seconds())
+	// All of it is on disk, so all of it becomes visible before anything else can fail: a log that is behind its store
+	// would not take what follows.
+	var failed error
 	for _, p := range work {
 		if err := p.publish(); err != nil {
-			return err
+			failed = errors.Join(failed, g.s.diverged(p.r, err))
 		}
+	}
+	if failed != nil {
+		return failed
+	}
+	for _, p := range work {
 		if err := g.s.ack(p.r, p.batch.Rev); err != nil {
 			return err
 		}
@@ -193,7 +201,7 @@ func (s *session) write(tx *store.Tx, parts []*part) error {
 func (p *part) publish() error {
 	if p.batch.Rev > 0 {
 		if err := p.r.log.Commit(p.batch); err != nil {
-			return fmt.Errorf("%s: %w", p.r.gr, err)
+			return err
 		}
 		p.r.digest.Apply(p.batch.Events)
 	}

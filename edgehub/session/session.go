@@ -183,10 +183,7 @@ func (s *session) control(m *tombolov1.SyncResponse) error {
 	case *tombolov1.SyncResponse_Documents:
 		return s.documents(m.Documents)
 	case *tombolov1.SyncResponse_Unsubscription:
-		gr := schema.GroupResource{
-			Group: m.Unsubscription.GetResource().GetGroup(), Resource: m.Unsubscription.GetResource().GetResource(),
-		}
-		return s.drop(gr, m.Unsubscription.GetReason())
+		return s.drop(groupResource(m.Unsubscription.GetResource()), m.Unsubscription.GetReason())
 	case *tombolov1.SyncResponse_Drain:
 		s.retry = time.Duration(m.Drain.GetRetryAfterMs()) * time.Millisecond
 		return errors.New("the hub asked us to leave")
@@ -213,7 +210,19 @@ func (s *session) welcome(w *tombolov1.Welcome) error {
 	s.c.hub.Store(s.hub)
 	s.c.linked.Store(true)
 	s.c.log.Info("connected", "hub", s.hub, "software", w.GetSoftware(), "cluster", w.GetEpoch())
-	return s.dropForeign()
+	if err := s.dropForeign(); err != nil {
+		return err
+	}
+	var scope []schema.GroupResource
+	for _, r := range w.GetScope() {
+		scope = append(scope, groupResource(r))
+	}
+	s.c.await(scope)
+	return nil
+}
+
+func groupResource(r *tombolov1.Resource) schema.GroupResource {
+	return schema.GroupResource{Group: r.GetGroup(), Resource: r.GetResource()}
 }
 
 // dropForeign forgets what is of another cluster: its revisions mean nothing here.
@@ -231,6 +240,7 @@ func (s *session) dropForeign() error {
 
 // drop forgets a resource. Its watches end.
 func (s *session) drop(gr schema.GroupResource, reason string) error {
+	s.c.settle(gr)
 	r := s.c.replicas[gr]
 	if r == nil {
 		return nil

@@ -806,8 +806,10 @@ type Welcome struct {
 	// Milliseconds after which the hub sends a Progress at the latest. An edge that hears nothing for several times as
 	// long has lost the hub.
 	ProgressIntervalMs uint32 `protobuf:"varint,5,opt,name=progress_interval_ms,json=progressIntervalMs,proto3" json:"progress_interval_ms,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// The resources of the edge's scope. A Subscription follows for each.
+	Scope         []*Resource `protobuf:"bytes,6,rep,name=scope,proto3" json:"scope,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Welcome) Reset() {
@@ -875,6 +877,13 @@ func (x *Welcome) GetProgressIntervalMs() uint32 {
 	return 0
 }
 
+func (x *Welcome) GetScope() []*Resource {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
 // Subscription announces a resource of the edge's scope and how the edge will be brought up to date. It also announces
 // a change of the view within a session.
 type Subscription struct {
@@ -888,7 +897,9 @@ type Subscription struct {
 	View string `protobuf:"bytes,4,opt,name=view,proto3" json:"view,omitempty"`
 	Plan Plan   `protobuf:"varint,5,opt,name=plan,proto3,enum=tombolo.v1.Plan" json:"plan,omitempty"`
 	// For PLAN_WAIT: why.
-	Reason        string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	// For PLAN_WAIT: the hub can't get the resource (the cloud does not have it, or refuses it), so that it may be long.
+	Unavailable   bool `protobuf:"varint,7,opt,name=unavailable,proto3" json:"unavailable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -963,6 +974,13 @@ func (x *Subscription) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Subscription) GetUnavailable() bool {
+	if x != nil {
+		return x.Unavailable
+	}
+	return false
 }
 
 // ResourceInfo describes a resource.
@@ -2023,20 +2041,22 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\n" +
 	"staged_rev\x18\x05 \x01(\x04R\tstagedRev\x12\x14\n" +
 	"\x05count\x18\x06 \x01(\x04R\x05count\x12\x16\n" +
-	"\x06digest\x18\a \x01(\fR\x06digest\"\xc3\x01\n" +
+	"\x06digest\x18\a \x01(\fR\x06digest\"\xef\x01\n" +
 	"\aWelcome\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12:\n" +
 	"\fcapabilities\x18\x02 \x03(\x0e2\x16.tombolo.v1.CapabilityR\fcapabilities\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\tR\x05epoch\x12\x1a\n" +
 	"\bsoftware\x18\x04 \x01(\tR\bsoftware\x120\n" +
-	"\x14progress_interval_ms\x18\x05 \x01(\rR\x12progressIntervalMs\"\xd0\x01\n" +
+	"\x14progress_interval_ms\x18\x05 \x01(\rR\x12progressIntervalMs\x12*\n" +
+	"\x05scope\x18\x06 \x03(\v2\x14.tombolo.v1.ResourceR\x05scope\"\xf2\x01\n" +
 	"\fSubscription\x120\n" +
 	"\bresource\x18\x01 \x01(\v2\x14.tombolo.v1.ResourceR\bresource\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12,\n" +
 	"\x04info\x18\x03 \x01(\v2\x18.tombolo.v1.ResourceInfoR\x04info\x12\x12\n" +
 	"\x04view\x18\x04 \x01(\tR\x04view\x12$\n" +
 	"\x04plan\x18\x05 \x01(\x0e2\x10.tombolo.v1.PlanR\x04plan\x12\x16\n" +
-	"\x06reason\x18\x06 \x01(\tR\x06reason\"\xbc\x01\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12 \n" +
+	"\vunavailable\x18\a \x01(\bR\vunavailable\"\xbc\x01\n" +
 	"\fResourceInfo\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1b\n" +
@@ -2194,24 +2214,25 @@ var file_tombolo_v1_sync_proto_depIdxs = []int32{
 	8,  // 13: tombolo.v1.Hello.positions:type_name -> tombolo.v1.Position
 	7,  // 14: tombolo.v1.Position.resource:type_name -> tombolo.v1.Resource
 	0,  // 15: tombolo.v1.Welcome.capabilities:type_name -> tombolo.v1.Capability
-	7,  // 16: tombolo.v1.Subscription.resource:type_name -> tombolo.v1.Resource
-	11, // 17: tombolo.v1.Subscription.info:type_name -> tombolo.v1.ResourceInfo
-	1,  // 18: tombolo.v1.Subscription.plan:type_name -> tombolo.v1.Plan
-	12, // 19: tombolo.v1.ResourceInfo.fields:type_name -> tombolo.v1.Field
-	14, // 20: tombolo.v1.Batch.operations:type_name -> tombolo.v1.Operation
-	2,  // 21: tombolo.v1.Operation.type:type_name -> tombolo.v1.OperationType
-	3,  // 22: tombolo.v1.Operation.encoding:type_name -> tombolo.v1.Encoding
-	16, // 23: tombolo.v1.Progress.advances:type_name -> tombolo.v1.Advance
-	20, // 24: tombolo.v1.Inventory.items:type_name -> tombolo.v1.Item
-	23, // 25: tombolo.v1.Documents.documents:type_name -> tombolo.v1.Document
-	7,  // 26: tombolo.v1.Unsubscription.resource:type_name -> tombolo.v1.Resource
-	4,  // 27: tombolo.v1.SyncService.Sync:input_type -> tombolo.v1.SyncRequest
-	5,  // 28: tombolo.v1.SyncService.Sync:output_type -> tombolo.v1.SyncResponse
-	28, // [28:29] is the sub-list for method output_type
-	27, // [27:28] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	7,  // 16: tombolo.v1.Welcome.scope:type_name -> tombolo.v1.Resource
+	7,  // 17: tombolo.v1.Subscription.resource:type_name -> tombolo.v1.Resource
+	11, // 18: tombolo.v1.Subscription.info:type_name -> tombolo.v1.ResourceInfo
+	1,  // 19: tombolo.v1.Subscription.plan:type_name -> tombolo.v1.Plan
+	12, // 20: tombolo.v1.ResourceInfo.fields:type_name -> tombolo.v1.Field
+	14, // 21: tombolo.v1.Batch.operations:type_name -> tombolo.v1.Operation
+	2,  // 22: tombolo.v1.Operation.type:type_name -> tombolo.v1.OperationType
+	3,  // 23: tombolo.v1.Operation.encoding:type_name -> tombolo.v1.Encoding
+	16, // 24: tombolo.v1.Progress.advances:type_name -> tombolo.v1.Advance
+	20, // 25: tombolo.v1.Inventory.items:type_name -> tombolo.v1.Item
+	23, // 26: tombolo.v1.Documents.documents:type_name -> tombolo.v1.Document
+	7,  // 27: tombolo.v1.Unsubscription.resource:type_name -> tombolo.v1.Resource
+	4,  // 28: tombolo.v1.SyncService.Sync:input_type -> tombolo.v1.SyncRequest
+	5,  // 29: tombolo.v1.SyncService.Sync:output_type -> tombolo.v1.SyncResponse
+	29, // [29:30] is the sub-list for method output_type
+	28, // [28:29] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_tombolo_v1_sync_proto_init() }

@@ -1,0 +1,96 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tombolo-sync/tombolo/edgehub/store"
+	"github.com/tombolo-sync/tombolo/internal/delta"
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+)
+
+// brokenStream takes no message.
+type brokenStream struct{ grpc.ClientStream }
+
+var errBroken = errors.New("the stream is broken")
+
+func (brokenStream) Send(*tombolov1.SyncRequest) error { return errBroken }
+
+func (brokenStream) Recv() (*tombolov1.SyncResponse, error) { return nil, errBroken }
+
+// twoResources returns a session with pods as subscription 1 and secrets as 2, both at position 10 and empty.
+func twoResources(t *testing.T) *session {
+	t.Helper()
+	st, err := store.Open(t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := New(Config{Edge: "edge-1", Hubs: []string{"127.0.0.1:1"}, Store: st, Credentials: insecure.NewCredentials()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &session{c: c, stream: brokenStream{}, epoch: "e", ids: map[uint32]*replica{}, numbers: map[*replica]uint32{}}
+	for i, name := range []string{"pods", "secrets"} {
+		id := uint32(i + 1) //nolint:gosec // two
+		if err := s.subscription(&tombolov1.Subscription{
+			Resource: &tombolov1.Resource{Resource: name}, Id: id, View: "v", Plan: tombolov1.Plan_PLAN_CHANGES,
+			Info: &tombolov1.ResourceInfo{Version: "v1", Kind: "Thing", Namespaced: true},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		err := s.checkpoint(&tombolov1.Checkpoint{Subscription: id, Rev: 10, Digest: (&delta.Digest{}).Bytes()})
+		if !errors.Is(err, errBroken) {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func thing(name string, rev uint64) *tombolov1.Operation {
+	data := fmt.Appendf(nil, `{"metadata":{"name":%q,"namespace":"ns","uid":"u","resourceVersion":"%d"}}`, name, rev)
+	return &tombolov1.Operation{
+		Key: "ns/" + name, Type: tombolov1.OperationType_OPERATION_TYPE_PUT, Rev: rev,
+		Encoding: tombolov1.Encoding_ENCODING_JSON, Crc32C: delta.Checksum(data), Data: data,
+	}
+}
+
+// TestWhatIsStoredIsShownAlthoughTheAckFails: a stream that breaks right after the commit of a group leaves no log behind
+// its store, where nothing would follow any more.
+func TestWhatIsStoredIsShownAlthoughTheAckFails(t *testing.T) {
+	s := twoResources(t)
+	g := newGroup(s)
+	for id := range uint32(2) {
+		taken, err := g.take(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Batch{Batch: &tombolov1.Batch{
+			Subscription: id + 1, Operations: []*tombolov1.Operation{thing("a", 12)}, UptoRev: 12,
+		}}})
+		if !taken || err != nil {
+			t.Fatal(taken, err)
+		}
+	}
+	if err := g.commit(); !errors.Is(err, errBroken) {
+		t.Fatal(err)
+	}
+	states, err := s.c.cfg.Store.Resources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, st := range states {
+		l, err := s.c.Log(schema.GroupVersionResource{Version: "v1", Resource: st.Resource.Name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.Rev != 12 || l.Rev() != 12 || l.Snapshot().Len() != 1 {
+			t.Errorf("%s: stored at %d, shown at %d with %d objects", st.Resource.Name, st.Rev, l.Rev(), l.Snapshot().Len())
+		}
+	}
+}
