@@ -4,13 +4,8 @@ package cluster_test
 
 import (
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -122,53 +117,4 @@ func TestStartFails(t *testing.T) {
 			t.Errorf("still running: %q", left)
 		}
 	})
-}
-
-// TestServersDieWithTheTest runs itself as the test that gets killed.
-func TestServersDieWithTheTest(t *testing.T) {
-	const dirVar = "TOMBOLO_CLUSTER_TEST_DIR"
-	if dir := os.Getenv(dirVar); dir != "" {
-		if _, err := cluster.Start(t.Context(), cluster.Config{Dir: dir}); err != nil {
-			t.Fatal(err)
-		}
-		if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux ends children with their parent")
-	}
-	dir := t.TempDir()
-	victim := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServersDieWithTheTest$")
-	victim.Env = append(os.Environ(), dirVar+"="+dir)
-	out, err := victim.CombinedOutput()
-	if err == nil || err.Error() != "signal: killed" {
-		t.Fatalf("the victim was not killed: %v\n%s", err, out)
-	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		left := processesOf(t, dir)
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("still running: %q", left)
-		}
-	}
-}
-
-// processesOf lists the command lines of processes that mention dir.
-func processesOf(t *testing.T, dir string) []string {
-	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for _, file := range files {
-		// A process that ended meanwhile has no command line to read.
-		if line, err := os.ReadFile(file); err == nil && strings.Contains(string(line), dir) {
-			found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
-		}
-	}
-	return found
 }
