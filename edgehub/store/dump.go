@@ -51,12 +51,16 @@ type dumpState struct {
 }
 
 // Dump prints what is in the data file of dir as lines of JSON, one for each thing. It fails with ErrLocked while a
-// store has the file open, and with ErrNewerFormat, ErrCorrupt or the writer's error where it got so far.
+// store has the file open, with ErrUnknownResource or ErrUnknownKey when what o asks for isn't there, and with
+// ErrNewerFormat, ErrCorrupt or the writer's error where it got so far.
 func Dump(dir string, w io.Writer, o DumpOptions) error {
 	return readFile(filepath.Join(dir, FileName), &atOnce, func(tx *bbolt.Tx) error {
 		d := &dumper{DumpOptions: o, out: json.NewEncoder(w)}
 		d.out.SetEscapeHTML(false)
 		if err := eachResource(tx, d.resource); err != nil {
+			return err
+		}
+		if err := d.found(); err != nil {
 			return err
 		}
 		if err := d.documents(tx.Bucket(bucketDocuments)); err != nil {
@@ -69,13 +73,28 @@ func Dump(dir string, w io.Writer, o DumpOptions) error {
 // dumper is the state of one Dump.
 type dumper struct {
 	DumpOptions
-	out *json.Encoder
+	out           *json.Encoder
+	foundResource bool // Resource was met
+	foundKey      bool // Key was met, in whatever part of a resource
+}
+
+// found fails when nothing was met of what is asked for by name.
+func (d *dumper) found() error {
+	switch {
+	case d.Resource != "" && !d.foundResource:
+		return fmt.Errorf("%s: %w", d.Resource, ErrUnknownResource)
+	case d.Key != "" && !d.foundKey:
+		return fmt.Errorf("%s: %w", d.Key, ErrUnknownKey)
+	}
+	return nil
 }
 
 func (d *dumper) resource(r *resource) error {
 	if d.Resource != "" && d.Resource != r.name {
 		return nil
 	}
+	d.foundResource = true
+	d.foundKey = d.foundKey || r.index.Get([]byte(d.Key)) != nil || r.staged.Get([]byte(d.Key)) != nil
 	desc, err := r.description()
 	if err != nil {
 		return err
@@ -124,6 +143,7 @@ func (d *dumper) events(r *resource) error {
 		if err != nil || d.Key != "" && d.Key != e.key {
 			return err
 		}
+		d.foundKey = true
 		return d.version(r, dumpLine{
 			Kind: "event", Resource: r.name, Key: e.key, Type: e.typ.String(), Seq: seq, Rev: e.rev, Shown: e.shown,
 			Late: e.late, Body: e.object, Prev: e.prev,

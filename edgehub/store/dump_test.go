@@ -48,7 +48,7 @@ func TestDump(t *testing.T) {
 		"staged": {DumpOptions{Resource: "pods", Staged: true}, []string{podsLine,
 			`{"kind":"staged","resource":"pods","key":"ns/c"}`,
 			`{"kind":"staged","resource":"pods","key":"ns/e","rev":35,"body":6,"size":151}`}},
-		"the rest": {DumpOptions{Resource: "none", Documents: true, Infos: true}, []string{
+		"the rest": {DumpOptions{Resource: "deployments.apps", Documents: true, Infos: true}, []string{deploymentsLine,
 			`{"kind":"document","key":"/apis","type":"v2","size":2,"value":"m"}`,
 			`{"kind":"info","key":"hub","value":"h1"}`}},
 	} {
@@ -61,6 +61,32 @@ func TestDump(t *testing.T) {
 	}
 	if got := dump(t, dir, DumpOptions{Objects: true, Events: true, Staged: true, Documents: true, Infos: true}); len(got) != 2+3+4+2+1+1 {
 		t.Fatalf("%d lines", len(got))
+	}
+}
+
+// TestDumpFailsForWhatIsNotThere holds that a name with a typing error is no empty dump.
+func TestDumpFailsForWhatIsNotThere(t *testing.T) {
+	dir := filled(t)
+	for name, c := range map[string]struct {
+		o    DumpOptions
+		want error
+		text string
+	}{
+		"resource":                 {DumpOptions{Resource: "pod", Objects: true, Infos: true}, ErrUnknownResource, "pod: resource is not in the store"},
+		"resource of a key":        {DumpOptions{Resource: "pod", Key: "ns/d"}, ErrUnknownResource, "pod: resource is not in the store"},
+		"key":                      {DumpOptions{Key: "ns/none", Objects: true, Events: true, Staged: true}, ErrUnknownKey, "ns/none: key is not in the store"},
+		"key of a resource":        {DumpOptions{Resource: "pods", Key: "none"}, ErrUnknownKey, "none: key is not in the store"},
+		"key that only was, alive": {DumpOptions{Key: "ns/b", Objects: true}, ErrUnknownKey, "ns/b: key is not in the store"},
+		"key that only was":        {DumpOptions{Key: "ns/b", Events: true}, nil, ""},
+		"key that is to come":      {DumpOptions{Key: "ns/e", Objects: true}, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			err := Dump(dir, &out, c.o)
+			if !errors.Is(err, c.want) || err != nil && !strings.HasSuffix(err.Error(), ": "+c.text) {
+				t.Fatalf("got %v, want %q", err, c.text)
+			}
+		})
 	}
 }
 

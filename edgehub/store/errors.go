@@ -13,6 +13,8 @@ var (
 	ErrCorrupt = errors.New("corrupt")
 	// ErrUnknownResource is returned for a resource that was never described, or was dropped.
 	ErrUnknownResource = errors.New("resource is not in the store")
+	// ErrUnknownKey is returned by Dump for a key that no object has.
+	ErrUnknownKey = errors.New("key is not in the store")
 	// ErrOrder is returned by Apply and Stage for what does not follow from the stored state: a position below the stored
 	// one, events out of order, an event against another version than the live one.
 	ErrOrder = errors.New("does not follow from the stored state")
