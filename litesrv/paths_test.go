@@ -82,6 +82,32 @@ func TestTwoKindsOfNotFound(t *testing.T) {
 		"determine kind and namespace from url, /api/v1/watch\n")
 }
 
+// TestNoNamespaceIsInANamespace holds that a namespace in the path of one, or of another cluster-scoped resource, isn't
+// overlooked, whether the resource is held here or not.
+func TestNoNamespaceIsInANamespace(t *testing.T) {
+	w := described(t)
+	unheld := w.server()
+	for _, path := range []string{
+		"/api/v1/namespaces/t1/namespaces", "/api/v1/namespaces/t1/namespaces/t1", "/api/v1/namespaces/t1/namespaces/t1/status",
+		"/api/v1/namespaces/t1/nodes", "/api/v1/namespaces/t1/nodes/n1", "/api/v1/watch/namespaces/t1/namespaces",
+	} {
+		want(t, get(t, unheld, path), http.StatusNotFound, notServedBody)
+	}
+	w.load(namespaces, thing{name: "t1"})
+	s := w.server()
+	if answer := get(t, s, "/api/v1/namespaces/t1"); answer.Code != http.StatusOK {
+		t.Fatalf("the namespace itself: %d %s", answer.Code, answer.Body)
+	}
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		for _, path := range []string{
+			"/api/v1/namespaces/t1/namespaces", "/api/v1/namespaces/t1/namespaces/t1", "/api/v1/namespaces/t1/namespaces/t1/status",
+			"/api/v1/namespaces/t1/nodes", "/api/v1/namespaces/t1/nodes/n1", "/api/v1/watch/namespaces/t1/namespaces",
+		} {
+			want(t, call(t, s, method, path), http.StatusNotFound, notServedBody)
+		}
+	}
+}
+
 func TestMethodsThatAreNotAllowed(t *testing.T) {
 	s := described(t).server()
 	const (
@@ -197,6 +223,8 @@ func TestParseTarget(t *testing.T) {
 		"/api/v1/namespaces/t1/pods/p":          {core: true, version: "v1", resource: "pods", namespace: "t1", name: "p"},
 		"/api/v1/namespaces/t1/pods/p/log":      {core: true, version: "v1", resource: "pods", namespace: "t1", name: "p", subresource: "log"},
 		"/api/v1/namespaces/t1/pods/p/proxy/x":  {core: true, version: "v1", resource: "pods", namespace: "t1", name: "p", subresource: "proxy"},
+		"/api/v1/namespaces/t1/namespaces":      {core: true, version: "v1", resource: "namespaces", namespace: "t1"},
+		"/api/v1/namespaces/t1/namespaces/t2":   {core: true, version: "v1", resource: "namespaces", namespace: "t1", name: "t2"},
 		"/api/v1/namespaces//pods":              {core: true, version: "v1", resource: "pods"},
 		"/apis/apps/v1/deployments":             {group: "apps", version: "v1", resource: "deployments"},
 		"/apis/apps/v1/namespaces/t1/x/y":       {group: "apps", version: "v1", resource: "x", namespace: "t1", name: "y"},

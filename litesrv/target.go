@@ -50,15 +50,14 @@ func parseTarget(path string) (t target, ok bool) {
 // takeNames reads what follows the version: namespaces/NAMESPACE/RESOURCE/NAME/SUBRESOURCE and its shorter forms.
 func (t *target) takeNames(parts []string) {
 	if parts[0] == "namespaces" && len(parts) > 1 {
-		t.namespace = parts[1]
-		if len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
-			parts = parts[2:]
-		}
+		switch {
+		case len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize":
+			t.namespace, parts = parts[1], parts[2:]
+		case !t.core:
+			t.namespace = parts[1]
+		} // else it is the namespace itself that is named
 	}
 	t.resource = parts[0]
-	if t.core && t.resource == "namespaces" {
-		t.namespace = "" // the name of the namespace itself
-	}
 	if len(parts) > 1 {
 		t.name = parts[1]
 	}
