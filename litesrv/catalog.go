@@ -24,6 +24,7 @@ type catalog struct {
 	kinds map[schema.GroupVersionResource]kind
 	// groups holds the known groups but the core one.
 	groups  map[string]bool
+	openAPI bool            // there are OpenAPI documents, in whatever version
 	changed <-chan struct{} // closed when the catalog is out of date
 }
 
@@ -58,6 +59,8 @@ func newCatalog(docs *apidoc.Set) *catalog {
 	}
 	for _, d := range docs.All() {
 		switch {
+		case strings.HasPrefix(d.Path, "/openapi/"):
+			c.openAPI = true
 		case d.Accept == "" && (strings.HasPrefix(d.Path, "/apis/") || strings.HasPrefix(d.Path, "/api/")):
 			c.addLegacy(d)
 		case strings.Contains(d.Accept, "as=APIGroupDiscoveryList") && strings.HasPrefix(d.Accept, "application/json"):

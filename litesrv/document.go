@@ -64,6 +64,8 @@ func (s *Server) noDocument(w http.ResponseWriter, r *http.Request, path string,
 	switch {
 	case described && none:
 		s.fail(w, r, starting())
+	case parts[0] == "openapi" && len(parts) > 1 && !s.catalog().openAPI && s.cfg.Fallback == nil:
+		s.fail(w, r, noOpenAPI())
 	case parts[0] == "api" && len(parts) == 2:
 		s.fail(w, r, notServed())
 	case parts[0] == "apis" && len(parts) == 3 && s.catalog().builtin(target{group: parts[1]}):

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tombolo-sync/tombolo/internal/apidoc"
 )
 
 func TestDiscoveryByAccept(t *testing.T) {
@@ -91,6 +94,35 @@ func TestOpenAPIAddressesCarryTheHash(t *testing.T) {
 	}
 	if h = get(t, s, path).Header(); h.Get("Cache-Control") != "no-cache, private" {
 		t.Errorf("no hash: %v", h)
+	}
+}
+
+// TestOpenAPIThatIsNotAtTheEdge is about OpenAPI documents of which none was brought here: they are the cloud's, not
+// nobody's. Where some are, what isn't among them doesn't exist.
+func TestOpenAPIThatIsNotAtTheEdge(t *testing.T) {
+	w := described(t)
+	some := discovery()
+	w.docs.Replace(slices.DeleteFunc(discovery(), func(d apidoc.Document) bool { return strings.HasPrefix(d.Path, "/openapi/") }))
+	alone := w.server()
+	helped := w.server(func(c *Config) {
+		c.Fallback = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	})
+	paths := []string{"/openapi/v2", "/openapi/v3", "/openapi/v3/", "/openapi/v3/api/v1", "/openapi/v3/apis/apps/v1?hash=F00D"}
+	for _, path := range paths {
+		answer := get(t, alone, path)
+		want(t, answer, http.StatusServiceUnavailable,
+			failure(503, "ServiceUnavailable", "OpenAPI documents are not available at this edge", ""))
+		if answer.Header().Get("Retry-After") != "" {
+			t.Errorf("%s: clients would try again for seconds", path)
+		}
+		if answer := get(t, helped, path); answer.Code != http.StatusTeapot {
+			t.Errorf("%s: %d instead of the fallback's", path, answer.Code)
+		}
+	}
+	want(t, get(t, alone, "/openapi"), http.StatusNotFound, notFoundPage)
+	w.docs.Replace(some)
+	for _, path := range []string{"/openapi/v2", "/openapi/v3/api/v1"} {
+		want(t, get(t, alone, path), http.StatusNotFound, notFoundPage)
 	}
 }
 

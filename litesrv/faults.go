@@ -82,6 +82,13 @@ func unavailable(gr schema.GroupResource, name, what string) *apierrors.StatusEr
 		what+" is not available at this edge", &metav1.StatusDetails{Name: name, Group: gr.Group, Kind: gr.Resource})
 }
 
+// noOpenAPI is for the OpenAPI documents of a cloud that were not brought to this edge: they do exist, and a client that
+// is told otherwise takes the cloud for one that describes nothing.
+func noOpenAPI() *apierrors.StatusError {
+	return fault(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+		"OpenAPI documents are not available at this edge", nil)
+}
+
 // badRevision is apiserver pkg/storage/api_object_versioner.go, which GET and WATCH wrap in nothing: a 500 without a
 // reason.
 func badRevision(value string, cause error) *apierrors.StatusError {
