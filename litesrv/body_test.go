@@ -180,7 +180,7 @@ func FuzzIndenter(f *testing.F) {
 }
 
 func TestStatusOfWrappedErrors(t *testing.T) {
-	err := fmt.Errorf("context: %w", errBeyond{apierrors.NewResourceExpired("old")})
+	err := fmt.Errorf("context: %w", errBeyond{apierrors.NewResourceExpired("old"), true})
 	if s := statusOf(err); s.Code != http.StatusGone || s.Message != "old" {
 		t.Errorf("%+v", s)
 	}

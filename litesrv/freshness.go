@@ -15,7 +15,10 @@ import (
 const freshWait = 3 * time.Second
 
 // errBeyond marks a read of a position that has left the window: the cloud may still have it.
-type errBeyond struct{ *apierrors.StatusError }
+type errBeyond struct {
+	*apierrors.StatusError
+	live bool // the cloud can be asked
+}
 
 // Unwrap gives the answer for a client that can't be helped otherwise.
 func (e errBeyond) Unwrap() error { return e.StatusError }
@@ -84,7 +87,8 @@ func (s *Server) exactly(ctx context.Context, l *watchlog.Log, rev uint64, retry
 	}
 	snap, err := l.SnapshotAt(rev)
 	if errors.Is(err, watchlog.ErrCompacted) {
-		return snap, errBeyond{apierrors.NewResourceExpired(expiredList)}
+		_, lost := l.Lost()
+		return snap, errBeyond{apierrors.NewResourceExpired(expiredList), !lost}
 	}
 	return snap, err
 }

@@ -31,7 +31,7 @@ func (s *Server) get(ctx context.Context, q *read, timeout time.Duration) error 
 	if err != nil {
 		return err
 	}
-	s.sayStale(q.w, snap.Rev())
+	s.sayStale(q.w, q.log, snap.Rev())
 	o := snap.Get(watchlog.KeyOf(q.target.namespace, name))
 	if o == nil {
 		return apierrors.NewNotFound(q.res.GroupResource(), name)

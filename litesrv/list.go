@@ -32,7 +32,7 @@ func (s *Server) list(ctx context.Context, q *read, o *listOptions, timeout time
 		return err
 	}
 	if !at.exact {
-		s.sayStale(q.w, at.snap.Rev())
+		s.sayStale(q.w, q.log, at.snap.Rev())
 	}
 	p := newPage(at, &sel, q.target.namespace)
 	defer p.release()
@@ -100,7 +100,7 @@ func (s *Server) continued(ctx context.Context, q *read, o *listOptions, at list
 	at.snap, err = s.exactly(ctx, q.log, uint64(token.Rev), retryOf(q.res))
 	var beyond errBeyond
 	if errors.As(err, &beyond) {
-		return at, errBeyond{token.expired()}
+		return at, errBeyond{token.expired(), beyond.live}
 	}
 	return at, err
 }

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
 // sayStale adds a Warning to an answer that may be behind the cloud. Clients show it: kubectl on standard error,
-// client-go in its log. rev is the position that the answer is from.
-func (s *Server) sayStale(w http.ResponseWriter, rev uint64) {
-	live, last := s.cfg.Backend.Contact()
-	if live {
+// client-go in its log. rev is the position of l that the answer is from.
+func (s *Server) sayStale(w http.ResponseWriter, l *watchlog.Log, rev uint64) {
+	last, lost := l.Lost()
+	if !lost {
 		return
 	}
 	s.metrics.stale.Inc()

@@ -12,7 +12,7 @@ import (
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var beyond errBeyond
 	switch {
-	case errors.As(err, &beyond) && s.cfg.Fallback != nil && s.live():
+	case errors.As(err, &beyond) && s.cfg.Fallback != nil && beyond.live:
 		s.fallBack(w, r)
 	case errors.Is(err, context.DeadlineExceeded):
 		timedOut(w)
@@ -21,11 +21,6 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	default:
 		writeStatus(w, r, err)
 	}
-}
-
-func (s *Server) live() bool {
-	live, _ := s.cfg.Backend.Contact()
-	return live
 }
 
 // writeStatus answers with the Status of an error: compact if the client takes JSON and doesn't want it pretty, else

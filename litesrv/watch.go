@@ -56,7 +56,7 @@ func (s *Server) watch(ctx context.Context, q *read, o *listOptions) error {
 	if err != nil && t.closed() {
 		return initializing()
 	}
-	s.sayStale(q.w, q.log.Rev())
+	s.sayStale(q.w, q.log, q.log.Rev())
 	t.open(q.form)
 	if err != nil {
 		t.fail(ctx, err)

@@ -103,14 +103,12 @@ type world struct {
 	mu   sync.Mutex // guards all below
 	rev  uint64
 	logs map[schema.GroupVersionResource]*watchlog.Log
-	live bool
-	last time.Time
 	errs map[schema.GroupVersionResource]error
 }
 
 func newWorld(t testing.TB, rev uint64) *world {
 	return &world{
-		t: t, rev: rev, live: true, docs: apidoc.NewSet(),
+		t: t, rev: rev, docs: apidoc.NewSet(),
 		logs: map[schema.GroupVersionResource]*watchlog.Log{}, errs: map[schema.GroupVersionResource]error{},
 	}
 }
@@ -129,16 +127,14 @@ func (w *world) Log(gvr schema.GroupVersionResource) (*watchlog.Log, error) {
 
 func (w *world) Documents() *apidoc.Set { return w.docs }
 
-func (w *world) Contact() (bool, time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.live, w.last
-}
-
+// cut makes all that is held fall behind the cloud.
 func (w *world) cut(last time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.live, w.last = false, last
+	for _, l := range w.logs {
+		l.SetFollowing()
+		l.SetLost(last)
+	}
 }
 
 // open adds a resource whose first sync is not done.

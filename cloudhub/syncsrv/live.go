@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tombolo-sync/tombolo/internal/apidoc"
 	"github.com/tombolo-sync/tombolo/internal/delta"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
@@ -38,7 +39,12 @@ func (u *subscription) stepLive(ctx context.Context) (bool, error) {
 		u.sentRev = upto
 	}
 	u.readRev = upto
-	return page.More || len(page.Events) > 0, nil
+	busy := page.More || len(page.Events) > 0
+	if !busy && u.resumed {
+		u.resumed = false
+		return false, u.check(time.Now()) // the edge takes itself for caught up once they agree
+	}
+	return busy, nil
 }
 
 // compare asks the edge for its inventory: the log has put something at a position that the edge has passed, where a
@@ -58,6 +64,11 @@ func (u *subscription) interrupted(ctx context.Context, err error) error {
 	u.renumber()
 	if errors.Is(err, watchlog.ErrCompacted) {
 		return u.plan(ctx)
+	}
+	if errors.Is(err, apidoc.ErrUnknownResource) {
+		// The source has made sure that the resource is gone, as when its CRD was deleted: no reason to wait.
+		u.unknownSince = time.Now().Add(-u.s.srv.cfg.ForgetAfter)
+		return u.fail(err)
 	}
 	u.s.log.Info("resource interrupted", "resource", u.gr, "reason", err)
 	u.open(ctx)
@@ -84,9 +95,6 @@ func operation(op watchlog.Op) *tombolov1.Operation {
 
 // tickLive reports the position when it moved without an event for the edge, and compares digests when it is time.
 func (u *subscription) tickLive(ctx context.Context, now time.Time, p *tombolov1.Progress) error {
-	if _, lost := u.log.Lost(); lost {
-		p.Lost = append(p.Lost, u.id)
-	}
 	if u.s.full() {
 		return nil
 	}

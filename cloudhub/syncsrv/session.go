@@ -177,6 +177,9 @@ func (s *session) turn(ctx context.Context) (busy bool, err error) {
 		}
 		busy = busy || more
 	}
+	if slices.ContainsFunc(s.subs, func(u *subscription) bool { return u.isLost() != u.saidLost }) {
+		return busy, s.sendProgress(&tombolov1.Progress{}) // edges are to say so at once
+	}
 	return busy, nil
 }
 
@@ -191,6 +194,19 @@ func (s *session) tick(ctx context.Context) error {
 	for _, u := range s.subs {
 		if err := u.tick(ctx, now, p); err != nil {
 			return err
+		}
+	}
+	return s.sendProgress(p)
+}
+
+// sendProgress sends p together with what the hub has lost sight of.
+func (s *session) sendProgress(p *tombolov1.Progress) error {
+	for _, u := range s.subs {
+		if u.saidLost = u.isLost(); u.saidLost {
+			since, _ := u.log.Lost()
+			p.Lost = append(p.Lost, &tombolov1.Loss{
+				Subscription: u.id, AgeMs: uint64(max(0, time.Since(since).Milliseconds())), //nolint:gosec // not negative
+			})
 		}
 	}
 	return s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Progress{Progress: p}})

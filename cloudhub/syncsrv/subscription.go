@@ -34,6 +34,10 @@ type subscription struct {
 	sentRev uint64
 	// readRev is how far the live reader has come: sentRev, or further when there was nothing for the edge.
 	readRev uint64
+	// resumed is set until an edge that resumed has been sent all that it missed.
+	resumed bool
+	// saidLost is what the edge was told last of isLost.
+	saidLost bool
 	// stepOpen is set while a live step is sent in part.
 	stepOpen bool
 	// attempts counts the catch-ups in a row that the edge did not agree with.
@@ -171,6 +175,7 @@ func (u *subscription) plan(ctx context.Context) error {
 		if err == nil {
 			u.reader = reader
 			u.goLive(have.rev)
+			u.resumed = true
 			return u.announce(tombolov1.Plan_PLAN_RESUME, "")
 		}
 		if !errors.Is(err, watchlog.ErrCompacted) {
@@ -206,9 +211,18 @@ func (u *subscription) waitFor(ctx context.Context, rev uint64) error {
 
 // goLive begins to send events behind rev.
 func (u *subscription) goLive(rev uint64) {
-	u.phase, u.sentRev, u.readRev, u.attempts, u.stepOpen = live, rev, rev, 0, false
+	u.phase, u.sentRev, u.readRev, u.attempts, u.stepOpen, u.resumed = live, rev, rev, 0, false, false
 	u.checkAt = time.Now() // compare once after every catch-up
 	u.have = position{epoch: u.s.srv.cfg.Source.Epoch(), view: u.view.Hash(), rev: rev}
+}
+
+// isLost tells whether the edge is live and the log's source has lost sight of the cloud.
+func (u *subscription) isLost() bool {
+	if u.phase != live {
+		return false // the edge does not take itself for live either
+	}
+	_, lost := u.log.Lost()
+	return lost
 }
 
 // step does one bounded piece of work and tells whether there is more.

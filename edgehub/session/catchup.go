@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -20,7 +21,7 @@ func (s *session) subscription(m *tombolov1.Subscription) error {
 	if m.GetPlan() == tombolov1.Plan_PLAN_WAIT {
 		s.c.log.Info("the hub has to wait", "resource", gr, "reason", m.GetReason())
 		if r := s.c.replicas[gr]; r != nil {
-			r.live = false
+			r.setLive(false, s.c.lastHeard())
 		}
 		if m.GetUnavailable() {
 			s.c.settle(gr)
@@ -40,13 +41,16 @@ func (s *session) subscription(m *tombolov1.Subscription) error {
 	r.step.exact = nil
 	switch m.GetPlan() {
 	case tombolov1.Plan_PLAN_RESUME:
-		r.live, r.step.open = true, false
+		r.setLive(false, s.c.lastHeard()) // until a checkpoint agrees
+		r.step.open = false
 		return s.discardStaged(r)
 	case tombolov1.Plan_PLAN_CHANGES:
-		r.live, r.step.open = false, true
+		r.setLive(false, s.c.lastHeard())
+		r.step.open = true
 		return nil
 	case tombolov1.Plan_PLAN_RECONCILE:
-		r.live, r.step.open = false, true
+		r.setLive(false, s.c.lastHeard())
+		r.step.open = true
 		if r.asked {
 			return nil
 		}
@@ -152,7 +156,11 @@ func (s *session) checkpoint(m *tombolov1.Checkpoint) error {
 	if r.step.open {
 		return s.finish(r, m.GetRev(), want)
 	}
-	if r.digest == want || r.asked {
+	if r.asked {
+		return nil
+	}
+	if r.digest == want {
+		r.setLive(true, time.Time{})
 		return nil
 	}
 	s.c.metrics.mismatches.Inc()
@@ -171,7 +179,8 @@ func (s *session) finish(r *replica, rev uint64, want delta.Digest) error {
 	if err := s.adopt(r, batch); err != nil {
 		return err
 	}
-	r.live, r.asked = true, false
+	r.setLive(true, time.Time{})
+	r.asked = false
 	s.c.log.Info("resource synced", "resource", r.gr, "rev", r.log.Rev(), "objects", r.digest.Count, "changes", len(batch.Events))
 	return s.ack(r, r.log.Rev())
 }

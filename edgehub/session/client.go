@@ -81,6 +81,9 @@ func (c *Client) load() error {
 		return err
 	}
 	c.docs.Replace(docs)
+	if err := c.loadHeard(); err != nil {
+		return err
+	}
 	states, err := c.cfg.Store.Resources()
 	if err != nil {
 		return err
@@ -92,6 +95,11 @@ func (c *Client) load() error {
 		}
 		c.register(r)
 	}
+	return nil
+}
+
+// loadHeard restores when a hub was last heard of.
+func (c *Client) loadHeard() error {
 	heard, err := c.cfg.Store.Info(infoHeard)
 	if err != nil || heard == "" {
 		return err
@@ -142,10 +150,15 @@ func (c *Client) Documents() *apidoc.Set { return c.docs }
 
 // Contact tells whether the edge follows the cloud at this moment, and when it last heard of a hub (zero: never).
 func (c *Client) Contact() (live bool, last time.Time) {
+	return c.linked.Load() && c.current.Load(), c.lastHeard()
+}
+
+// lastHeard returns when a hub was last heard of, zero for never.
+func (c *Client) lastHeard() time.Time {
 	if at := c.heard.Load(); at != 0 {
-		last = time.Unix(0, at)
+		return time.Unix(0, at)
 	}
-	return c.linked.Load() && c.current.Load(), last
+	return time.Time{}
 }
 
 // Ready tells why the edge can't serve yet: nil once there are API documents and every resource has a first state.

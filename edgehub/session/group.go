@@ -63,6 +63,9 @@ func (g *group) take(m *tombolov1.SyncResponse) (bool, error) {
 	}
 }
 
+// maxAge bounds how long ago a hub may say that it lost the cloud: ten years, in milliseconds.
+const maxAge = 10 * 365 * 24 * 3600 * 1000
+
 // progress takes in positions that moved without an event, and what the hub has lost sight of.
 func (g *group) progress(p *tombolov1.Progress) error {
 	for _, a := range p.GetAdvances() {
@@ -76,8 +79,13 @@ func (g *group) progress(p *tombolov1.Progress) error {
 		part := g.part(r)
 		part.upto = max(part.upto, a.GetRev())
 	}
+	lost := map[uint32]time.Duration{}
+	for _, l := range p.GetLost() {
+		lost[l.GetSubscription()] = time.Duration(min(l.GetAgeMs(), maxAge)) * time.Millisecond //nolint:gosec // bounded
+	}
 	for id, r := range g.s.ids {
-		r.lost = slices.Contains(p.GetLost(), id)
+		age, is := lost[id]
+		r.setLost(is, time.Now().Add(-age))
 	}
 	return nil
 }

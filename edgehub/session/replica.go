@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -22,7 +23,7 @@ type replica struct {
 	pending target
 	step    step
 	live    bool // caught up, in this session
-	lost    bool // the hub itself has lost sight of the cloud
+	lost    bool // the hub itself has lost sight of the cloud; see setLive and setLost
 	asked   bool // an inventory was sent, in this session, that was not answered yet
 }
 
@@ -51,6 +52,7 @@ func (c *Client) restore(st store.State) (*replica, error) {
 			return nil, err
 		}
 	}
+	r.log.SetLost(c.lastHeard()) // until a hub has caught it up
 	for _, o := range content.Objects {
 		r.digest.Add(o)
 	}
@@ -59,6 +61,29 @@ func (c *Client) restore(st store.State) (*replica, error) {
 		r.step.ops[op.Key] = op
 	}
 	return r, nil
+}
+
+// setLive notes whether the replica is caught up in this session, and lets its log say when it is not: since the hub was
+// last heard of.
+func (r *replica) setLive(live bool, heard time.Time) {
+	r.live = live
+	switch {
+	case !live:
+		r.log.SetLost(heard)
+	case !r.lost:
+		r.log.SetFollowing()
+	}
+}
+
+// setLost notes whether the hub itself has lost sight of the cloud, and since when.
+func (r *replica) setLost(lost bool, since time.Time) {
+	r.lost = lost
+	switch {
+	case lost:
+		r.log.SetLost(since)
+	case r.live:
+		r.log.SetFollowing()
+	}
 }
 
 // outcome returns what a finished step makes of the replica at position rev, and the digest of that.

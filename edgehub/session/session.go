@@ -77,7 +77,8 @@ func (s *session) hello() error {
 		Version: Version, Edge: s.c.cfg.Edge, Software: s.c.cfg.Software, DocumentsHash: s.c.docs.Hash(),
 	}
 	for gr, r := range s.c.replicas {
-		r.live, r.lost, r.asked, r.step.exact = false, false, false, nil
+		r.setLive(false, s.c.lastHeard())
+		r.lost, r.asked, r.step.exact = false, false, nil
 		h.Positions = append(h.Positions, &tombolov1.Position{
 			Resource: &tombolov1.Resource{Group: gr.Group, Resource: gr.Resource},
 			Epoch:    r.pending.epoch, View: r.known(), Rev: r.log.Rev(), StagedRev: r.step.staged,
@@ -291,6 +292,9 @@ func (s *session) caughtUp() bool {
 func (s *session) disconnected() {
 	s.c.linked.Store(false)
 	s.c.current.Store(false)
+	for _, r := range s.c.replicas {
+		r.setLive(false, s.c.lastHeard())
+	}
 	if err := s.c.cfg.Store.Update(s.noteContact); err != nil {
 		s.c.log.Error("the time of the last contact was not stored", "err", err)
 	}

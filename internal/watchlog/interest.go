@@ -122,6 +122,17 @@ func (in *interest) after(seq uint64) int {
 	return sort.Search(len(in.seqs), func(i int) bool { return in.seqs[i] > seq })
 }
 
+// wakeAll signals all readers.
+func (l *Log) wakeAll() {
+	l.mu.RLock()
+	all := make([]*interest, 0, len(l.interests))
+	for _, in := range l.interests {
+		all = append(all, in)
+	}
+	l.mu.RUnlock()
+	l.wake(all)
+}
+
 // wake signals the readers of the interests.
 func (l *Log) wake(hit []*interest) {
 	if len(hit) == 0 {

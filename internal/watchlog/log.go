@@ -37,7 +37,8 @@ type Log struct {
 	// cur is the newest state. It is replaced only under mu; reading it takes no lock.
 	cur atomic.Pointer[state]
 
-	// lost is when the source lost sight of the cloud, in Unix nanoseconds; 0 while it follows.
+	// lost is when the source lost sight of the cloud, in Unix nanoseconds; 0 while it follows, neverFollowed when it is
+	// not known that it ever did.
 	lost atomic.Int64
 
 	mu        sync.RWMutex // guards all below
@@ -96,23 +97,37 @@ type Content struct {
 	Gaps    []Gap    // the gaps among them, ascending
 }
 
-// SetLost says that the source of the log has lost sight of the cloud, so that the log may be behind; the zero time says
-// that it follows again.
+const neverFollowed = -1
+
+// SetLost says that the source of the log has lost sight of the cloud, so that the log may be behind since then; the zero
+// time when it is not known that it ever was not. What was said before stays until SetFollowing. Readers are woken.
 func (l *Log) SetLost(since time.Time) {
-	if since.IsZero() {
-		l.lost.Store(0)
-		return
+	at := int64(neverFollowed)
+	if !since.IsZero() {
+		at = since.UnixNano()
 	}
-	l.lost.CompareAndSwap(0, since.UnixNano())
+	if l.lost.CompareAndSwap(0, at) {
+		l.wakeAll()
+	}
 }
 
-// Lost tells whether the source of the log has lost sight of the cloud, and when.
-func (l *Log) Lost() (since time.Time, lost bool) {
-	at := l.lost.Load()
-	if at == 0 {
-		return time.Time{}, false
+// SetFollowing says that the source of the log follows the cloud, as that of a new log does. Readers are woken.
+func (l *Log) SetFollowing() {
+	if l.lost.Swap(0) != 0 {
+		l.wakeAll()
 	}
-	return time.Unix(0, at), true
+}
+
+// Lost tells whether the source of the log has lost sight of the cloud, and when: the zero time when it is not known.
+func (l *Log) Lost() (since time.Time, lost bool) {
+	switch at := l.lost.Load(); at {
+	case 0:
+		return time.Time{}, false
+	case neverFollowed:
+		return time.Time{}, true
+	default:
+		return time.Unix(0, at), true
+	}
 }
 
 // LastChange returns the position of the newest event, 0 when the window has none. It is at most Rev, which moves without
@@ -285,10 +300,6 @@ func (l *Log) Close(err error) {
 		close(l.moved)
 		l.moved = nil
 	}
-	all := make([]*interest, 0, len(l.interests))
-	for _, in := range l.interests {
-		all = append(all, in)
-	}
 	l.mu.Unlock()
-	l.wake(all)
+	l.wakeAll()
 }

@@ -139,9 +139,6 @@ func (c *Cloud) Rev() uint64 { return c.visible.Load() }
 // Documents returns the discovery and OpenAPI documents. They follow the CustomResourceDefinitions.
 func (c *Cloud) Documents() *apidoc.Set { return c.docs }
 
-// Contact tells that the logs are never behind: they are the cloud.
-func (c *Cloud) Contact() (live bool, last time.Time) { return true, time.Now() }
-
 // Log returns the log of a resource in one of its served versions, at the revision of the last change. It fails with
 // source.ErrUnknownResource. The log is closed with source.ErrRedefined or source.ErrUnknownResource when its
 // CustomResourceDefinition changes or goes.

@@ -128,7 +128,7 @@ func (f *feed) rewound(err error) {
 
 // live notes that the log follows the cloud.
 func (f *feed) live() {
-	f.entries.SetLost(time.Time{})
+	f.entries.SetFollowing()
 	if f.condition.set(Live, nil) {
 		f.log.Info("resource is live", "rev", f.entries.Rev(), "objects", f.entries.Snapshot().Len())
 	}

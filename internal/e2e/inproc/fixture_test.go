@@ -10,6 +10,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,6 +112,7 @@ type fakeSource struct {
 	cloud *fakeCloud
 	log   *watchlog.Log
 	docs  *apidoc.Set
+	opens atomic.Int32 // calls of Open
 }
 
 // source returns a new view of the cloud with an empty memory; load fills it.
@@ -156,6 +158,7 @@ func (s *fakeSource) Epoch() string { return s.cloud.epoch }
 func (s *fakeSource) Documents() *apidoc.Set { return s.docs }
 
 func (s *fakeSource) Open(_ context.Context, gr schema.GroupResource) (*watchlog.Log, func(), error) {
+	s.opens.Add(1)
 	s.cloud.mu.Lock()
 	defer s.cloud.mu.Unlock()
 	if gr != podsGR || !s.cloud.known {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tombolo-sync/tombolo/internal/apidoc"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
@@ -285,6 +286,36 @@ func TestResourceThatTheCloudNoLongerKnowsIsForgotten(t *testing.T) {
 	}
 }
 
+// TestDeletedResourceIsForgottenAtOnce: when the source itself says that the resource is gone, nobody waits.
+func TestDeletedResourceIsForgottenAtOnce(t *testing.T) {
+	c := newFakeCloud(t)
+	c.put("a", "u1", "mine")
+	src := c.source()
+	src.load()
+	hub, _ := startHub(t, src, newScopes(t, allPods), "127.0.0.1:0")
+	e := startEdge(t, t.TempDir(), hub)
+	l := e.pods()
+	c.mu.Lock()
+	c.known = false
+	c.mu.Unlock()
+	opens := src.opens.Load()
+	src.log.Close(fmt.Errorf("%w: its definition was deleted", apidoc.ErrUnknownResource))
+	<-l.Done()
+	if n := src.opens.Load() - opens; n != 0 {
+		t.Errorf("forgotten only after %d more looks", n)
+	}
+	c.mu.Lock()
+	c.known = true // it comes back, as another one
+	src.log = watchlog.New(pods(), watchlog.Config{})
+	c.mu.Unlock()
+	src.load()
+	e.eventually("it is back", func() bool {
+		l, err := e.Log(podsGVR)
+		return err == nil && l.IsReady()
+	})
+	e.holds(c)
+}
+
 func TestAnotherClusterReplacesEverything(t *testing.T) {
 	c := newFakeCloud(t)
 	c.put("old", "u1", "mine")
@@ -343,7 +374,7 @@ func TestHubThatLostTheCloudSaysSo(t *testing.T) {
 	e.eventually("live", live)
 	src.log.SetLost(time.Now())
 	e.eventually("no longer live", func() bool { return !live() })
-	src.log.SetLost(time.Time{})
+	src.log.SetFollowing()
 	e.eventually("live again", live)
 }
 

@@ -1330,7 +1330,7 @@ type Progress struct {
 	Advances []*Advance             `protobuf:"bytes,1,rep,name=advances,proto3" json:"advances,omitempty"`
 	// The subscriptions of which the hub itself has lost sight of the cloud: what the edge holds of them may be behind.
 	// The others follow the cloud.
-	Lost          []uint32 `protobuf:"varint,2,rep,packed,name=lost,proto3" json:"lost,omitempty"`
+	Lost          []*Loss `protobuf:"bytes,2,rep,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1372,11 +1372,65 @@ func (x *Progress) GetAdvances() []*Advance {
 	return nil
 }
 
-func (x *Progress) GetLost() []uint32 {
+func (x *Progress) GetLost() []*Loss {
 	if x != nil {
 		return x.Lost
 	}
 	return nil
+}
+
+// Loss says that a subscription may be behind the cloud.
+type Loss struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Subscription uint32                 `protobuf:"varint,1,opt,name=subscription,proto3" json:"subscription,omitempty"`
+	// Milliseconds since the hub lost sight of the cloud.
+	AgeMs         uint64 `protobuf:"varint,2,opt,name=age_ms,json=ageMs,proto3" json:"age_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Loss) Reset() {
+	*x = Loss{}
+	mi := &file_tombolo_v1_sync_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Loss) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Loss) ProtoMessage() {}
+
+func (x *Loss) ProtoReflect() protoreflect.Message {
+	mi := &file_tombolo_v1_sync_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Loss.ProtoReflect.Descriptor instead.
+func (*Loss) Descriptor() ([]byte, []int) {
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Loss) GetSubscription() uint32 {
+	if x != nil {
+		return x.Subscription
+	}
+	return 0
+}
+
+func (x *Loss) GetAgeMs() uint64 {
+	if x != nil {
+		return x.AgeMs
+	}
+	return 0
 }
 
 // Advance says that everything of a subscription up to a revision has been sent.
@@ -1390,7 +1444,7 @@ type Advance struct {
 
 func (x *Advance) Reset() {
 	*x = Advance{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[12]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1402,7 +1456,7 @@ func (x *Advance) String() string {
 func (*Advance) ProtoMessage() {}
 
 func (x *Advance) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[12]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1415,7 +1469,7 @@ func (x *Advance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Advance.ProtoReflect.Descriptor instead.
 func (*Advance) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{12}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Advance) GetSubscription() uint32 {
@@ -1446,7 +1500,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[13]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1458,7 +1512,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[13]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1471,7 +1525,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{13}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Checkpoint) GetSubscription() uint32 {
@@ -1515,7 +1569,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[14]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1527,7 +1581,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[14]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1540,7 +1594,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{14}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Ack) GetSubscription() uint32 {
@@ -1579,7 +1633,7 @@ type Inventory struct {
 
 func (x *Inventory) Reset() {
 	*x = Inventory{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[15]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1591,7 +1645,7 @@ func (x *Inventory) String() string {
 func (*Inventory) ProtoMessage() {}
 
 func (x *Inventory) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[15]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1604,7 +1658,7 @@ func (x *Inventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inventory.ProtoReflect.Descriptor instead.
 func (*Inventory) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{15}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Inventory) GetSubscription() uint32 {
@@ -1649,7 +1703,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[16]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1661,7 +1715,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[16]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1674,7 +1728,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{16}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Item) GetKey() string {
@@ -1717,7 +1771,7 @@ type Need struct {
 
 func (x *Need) Reset() {
 	*x = Need{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[17]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1729,7 +1783,7 @@ func (x *Need) String() string {
 func (*Need) ProtoMessage() {}
 
 func (x *Need) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[17]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1742,7 +1796,7 @@ func (x *Need) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Need.ProtoReflect.Descriptor instead.
 func (*Need) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{17}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Need) GetSubscription() uint32 {
@@ -1772,7 +1826,7 @@ type Documents struct {
 
 func (x *Documents) Reset() {
 	*x = Documents{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[18]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1784,7 +1838,7 @@ func (x *Documents) String() string {
 func (*Documents) ProtoMessage() {}
 
 func (x *Documents) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[18]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1797,7 +1851,7 @@ func (x *Documents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Documents.ProtoReflect.Descriptor instead.
 func (*Documents) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{18}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Documents) GetDocuments() []*Document {
@@ -1836,7 +1890,7 @@ type Document struct {
 
 func (x *Document) Reset() {
 	*x = Document{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1848,7 +1902,7 @@ func (x *Document) String() string {
 func (*Document) ProtoMessage() {}
 
 func (x *Document) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1861,7 +1915,7 @@ func (x *Document) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Document.ProtoReflect.Descriptor instead.
 func (*Document) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{19}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Document) GetPath() string {
@@ -1911,7 +1965,7 @@ type Unsubscription struct {
 
 func (x *Unsubscription) Reset() {
 	*x = Unsubscription{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1923,7 +1977,7 @@ func (x *Unsubscription) String() string {
 func (*Unsubscription) ProtoMessage() {}
 
 func (x *Unsubscription) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1936,7 +1990,7 @@ func (x *Unsubscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unsubscription.ProtoReflect.Descriptor instead.
 func (*Unsubscription) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{20}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Unsubscription) GetResource() *Resource {
@@ -1964,7 +2018,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1976,7 +2030,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1989,7 +2043,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{21}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Drain) GetRetryAfterMs() uint32 {
@@ -2086,10 +2140,13 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\bencoding\x18\x04 \x01(\x0e2\x14.tombolo.v1.EncodingR\bencoding\x12\x19\n" +
 	"\bbase_rev\x18\x05 \x01(\x04R\abaseRev\x12\x16\n" +
 	"\x06crc32c\x18\x06 \x01(\aR\x06crc32c\x12\x12\n" +
-	"\x04data\x18\a \x01(\fR\x04data\"O\n" +
+	"\x04data\x18\a \x01(\fR\x04data\"a\n" +
 	"\bProgress\x12/\n" +
-	"\badvances\x18\x01 \x03(\v2\x13.tombolo.v1.AdvanceR\badvances\x12\x12\n" +
-	"\x04lost\x18\x02 \x03(\rR\x04lost\"?\n" +
+	"\badvances\x18\x01 \x03(\v2\x13.tombolo.v1.AdvanceR\badvances\x12$\n" +
+	"\x04lost\x18\x02 \x03(\v2\x10.tombolo.v1.LossR\x04lost\"A\n" +
+	"\x04Loss\x12\"\n" +
+	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x12\x15\n" +
+	"\x06age_ms\x18\x02 \x01(\x04R\x05ageMs\"?\n" +
 	"\aAdvance\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x12\x10\n" +
 	"\x03rev\x18\x02 \x01(\x04R\x03rev\"p\n" +
@@ -2168,7 +2225,7 @@ func file_tombolo_v1_sync_proto_rawDescGZIP() []byte {
 }
 
 var file_tombolo_v1_sync_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_tombolo_v1_sync_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_tombolo_v1_sync_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_tombolo_v1_sync_proto_goTypes = []any{
 	(Capability)(0),        // 0: tombolo.v1.Capability
 	(Plan)(0),              // 1: tombolo.v1.Plan
@@ -2186,29 +2243,30 @@ var file_tombolo_v1_sync_proto_goTypes = []any{
 	(*Batch)(nil),          // 13: tombolo.v1.Batch
 	(*Operation)(nil),      // 14: tombolo.v1.Operation
 	(*Progress)(nil),       // 15: tombolo.v1.Progress
-	(*Advance)(nil),        // 16: tombolo.v1.Advance
-	(*Checkpoint)(nil),     // 17: tombolo.v1.Checkpoint
-	(*Ack)(nil),            // 18: tombolo.v1.Ack
-	(*Inventory)(nil),      // 19: tombolo.v1.Inventory
-	(*Item)(nil),           // 20: tombolo.v1.Item
-	(*Need)(nil),           // 21: tombolo.v1.Need
-	(*Documents)(nil),      // 22: tombolo.v1.Documents
-	(*Document)(nil),       // 23: tombolo.v1.Document
-	(*Unsubscription)(nil), // 24: tombolo.v1.Unsubscription
-	(*Drain)(nil),          // 25: tombolo.v1.Drain
+	(*Loss)(nil),           // 16: tombolo.v1.Loss
+	(*Advance)(nil),        // 17: tombolo.v1.Advance
+	(*Checkpoint)(nil),     // 18: tombolo.v1.Checkpoint
+	(*Ack)(nil),            // 19: tombolo.v1.Ack
+	(*Inventory)(nil),      // 20: tombolo.v1.Inventory
+	(*Item)(nil),           // 21: tombolo.v1.Item
+	(*Need)(nil),           // 22: tombolo.v1.Need
+	(*Documents)(nil),      // 23: tombolo.v1.Documents
+	(*Document)(nil),       // 24: tombolo.v1.Document
+	(*Unsubscription)(nil), // 25: tombolo.v1.Unsubscription
+	(*Drain)(nil),          // 26: tombolo.v1.Drain
 }
 var file_tombolo_v1_sync_proto_depIdxs = []int32{
 	6,  // 0: tombolo.v1.SyncRequest.hello:type_name -> tombolo.v1.Hello
-	18, // 1: tombolo.v1.SyncRequest.ack:type_name -> tombolo.v1.Ack
-	19, // 2: tombolo.v1.SyncRequest.inventory:type_name -> tombolo.v1.Inventory
-	21, // 3: tombolo.v1.SyncRequest.need:type_name -> tombolo.v1.Need
+	19, // 1: tombolo.v1.SyncRequest.ack:type_name -> tombolo.v1.Ack
+	20, // 2: tombolo.v1.SyncRequest.inventory:type_name -> tombolo.v1.Inventory
+	22, // 3: tombolo.v1.SyncRequest.need:type_name -> tombolo.v1.Need
 	9,  // 4: tombolo.v1.SyncResponse.welcome:type_name -> tombolo.v1.Welcome
 	10, // 5: tombolo.v1.SyncResponse.subscription:type_name -> tombolo.v1.Subscription
 	13, // 6: tombolo.v1.SyncResponse.batch:type_name -> tombolo.v1.Batch
-	17, // 7: tombolo.v1.SyncResponse.checkpoint:type_name -> tombolo.v1.Checkpoint
-	22, // 8: tombolo.v1.SyncResponse.documents:type_name -> tombolo.v1.Documents
-	24, // 9: tombolo.v1.SyncResponse.unsubscription:type_name -> tombolo.v1.Unsubscription
-	25, // 10: tombolo.v1.SyncResponse.drain:type_name -> tombolo.v1.Drain
+	18, // 7: tombolo.v1.SyncResponse.checkpoint:type_name -> tombolo.v1.Checkpoint
+	23, // 8: tombolo.v1.SyncResponse.documents:type_name -> tombolo.v1.Documents
+	25, // 9: tombolo.v1.SyncResponse.unsubscription:type_name -> tombolo.v1.Unsubscription
+	26, // 10: tombolo.v1.SyncResponse.drain:type_name -> tombolo.v1.Drain
 	15, // 11: tombolo.v1.SyncResponse.progress:type_name -> tombolo.v1.Progress
 	0,  // 12: tombolo.v1.Hello.capabilities:type_name -> tombolo.v1.Capability
 	8,  // 13: tombolo.v1.Hello.positions:type_name -> tombolo.v1.Position
@@ -2222,17 +2280,18 @@ var file_tombolo_v1_sync_proto_depIdxs = []int32{
 	14, // 21: tombolo.v1.Batch.operations:type_name -> tombolo.v1.Operation
 	2,  // 22: tombolo.v1.Operation.type:type_name -> tombolo.v1.OperationType
 	3,  // 23: tombolo.v1.Operation.encoding:type_name -> tombolo.v1.Encoding
-	16, // 24: tombolo.v1.Progress.advances:type_name -> tombolo.v1.Advance
-	20, // 25: tombolo.v1.Inventory.items:type_name -> tombolo.v1.Item
-	23, // 26: tombolo.v1.Documents.documents:type_name -> tombolo.v1.Document
-	7,  // 27: tombolo.v1.Unsubscription.resource:type_name -> tombolo.v1.Resource
-	4,  // 28: tombolo.v1.SyncService.Sync:input_type -> tombolo.v1.SyncRequest
-	5,  // 29: tombolo.v1.SyncService.Sync:output_type -> tombolo.v1.SyncResponse
-	29, // [29:30] is the sub-list for method output_type
-	28, // [28:29] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	17, // 24: tombolo.v1.Progress.advances:type_name -> tombolo.v1.Advance
+	16, // 25: tombolo.v1.Progress.lost:type_name -> tombolo.v1.Loss
+	21, // 26: tombolo.v1.Inventory.items:type_name -> tombolo.v1.Item
+	24, // 27: tombolo.v1.Documents.documents:type_name -> tombolo.v1.Document
+	7,  // 28: tombolo.v1.Unsubscription.resource:type_name -> tombolo.v1.Resource
+	4,  // 29: tombolo.v1.SyncService.Sync:input_type -> tombolo.v1.SyncRequest
+	5,  // 30: tombolo.v1.SyncService.Sync:output_type -> tombolo.v1.SyncResponse
+	30, // [30:31] is the sub-list for method output_type
+	29, // [29:30] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_tombolo_v1_sync_proto_init() }
@@ -2262,7 +2321,7 @@ func file_tombolo_v1_sync_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tombolo_v1_sync_proto_rawDesc), len(file_tombolo_v1_sync_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
