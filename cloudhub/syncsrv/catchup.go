@@ -93,6 +93,9 @@ func (u *subscription) stepCatchup() (bool, error) {
 		var ops []*tombolov1.Operation
 		for size := 0; len(ops) < len(c.objects) && size < batchBytes; {
 			o := c.objects[len(ops)]
+			if o.Size() > maxObject {
+				return true, u.fail(tooLarge(o.Key(), o.Size()))
+			}
 			size += o.Size()
 			ops = append(ops, put(o, o.Rev()))
 		}

@@ -19,8 +19,10 @@ import (
 )
 
 const (
-	// maxMessage bounds a message in both directions: an object of 1.5 MiB with room to spare.
-	maxMessage = 8 << 20
+	// maxMessage bounds a message in both directions. etcd takes 1.5 MiB, which escaped in JSON can be six times as much.
+	maxMessage = 16 << 20
+	// maxObject bounds an object: one that is larger can't be sent, and stops its resource alone.
+	maxObject  = maxMessage - 64<<10
 	readBuffer = 2 << 10
 	sendBuffer = 16 << 10
 )

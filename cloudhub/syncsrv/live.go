@@ -3,6 +3,7 @@ package syncsrv
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -22,6 +23,12 @@ func (u *subscription) stepLive(ctx context.Context) (bool, error) {
 		return true, u.compare()
 	}
 	ops := u.operations(page.Events)
+	for _, op := range ops {
+		if n := len(op.GetData()); n > maxObject {
+			u.have.rev = u.sentRev
+			return true, u.fail(tooLarge(op.GetKey(), n))
+		}
+	}
 	gapFrom, upto, more := uint64(0), page.Rev, false
 	if !page.Gap.Empty() {
 		gapFrom, more = page.Gap.From, page.Rev < page.Gap.To
@@ -86,6 +93,10 @@ func (u *subscription) operations(events []*watchlog.Event) []*tombolov1.Operati
 	return ops
 }
 
+func tooLarge(key string, size int) error {
+	return fmt.Errorf("%s has %d bytes, more than can be sent", key, size)
+}
+
 func operation(op watchlog.Op) *tombolov1.Operation {
 	if op.Object == nil {
 		return remove(op.Key, op.Rev)
@@ -129,6 +140,18 @@ func (u *subscription) check(now time.Time) error {
 
 func (u *subscription) checkpoint(rev uint64, d delta.Digest) error {
 	return u.s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Checkpoint{
-		Checkpoint: &tombolov1.Checkpoint{Subscription: u.id, Rev: rev, Count: d.Count, Digest: d.Bytes()},
+		Checkpoint: &tombolov1.Checkpoint{
+			Subscription: u.id, Rev: rev, Count: d.Count, Digest: d.Bytes(), Lost: u.loss(),
+		},
 	}})
+}
+
+// loss tells since when the log's source has lost sight of the cloud, nil while it follows.
+func (u *subscription) loss() *tombolov1.Loss {
+	since, lost := u.log.Lost()
+	if !lost {
+		return nil
+	}
+	age := max(0, time.Since(since).Milliseconds())
+	return &tombolov1.Loss{Subscription: u.id, AgeMs: uint64(age)} //nolint:gosec // not negative
 }

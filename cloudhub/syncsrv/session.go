@@ -203,10 +203,9 @@ func (s *session) tick(ctx context.Context) error {
 func (s *session) sendProgress(p *tombolov1.Progress) error {
 	for _, u := range s.subs {
 		if u.saidLost = u.isLost(); u.saidLost {
-			since, _ := u.log.Lost()
-			p.Lost = append(p.Lost, &tombolov1.Loss{
-				Subscription: u.id, AgeMs: uint64(max(0, time.Since(since).Milliseconds())), //nolint:gosec // not negative
-			})
+			if loss := u.loss(); loss != nil {
+				p.Lost = append(p.Lost, loss)
+			}
 		}
 	}
 	return s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Progress{Progress: p}})

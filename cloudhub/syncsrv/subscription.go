@@ -34,6 +34,8 @@ type subscription struct {
 	sentRev uint64
 	// readRev is how far the live reader has come: sentRev, or further when there was nothing for the edge.
 	readRev uint64
+	// failure is what the edge was told of the last failure, "" after a success.
+	failure string
 	// resumed is set until an edge that resumed has been sent all that it missed.
 	resumed bool
 	// saidLost is what the edge was told last of isLost.
@@ -131,7 +133,7 @@ func (u *subscription) opened(ctx context.Context, this int, log *watchlog.Log, 
 	if err != nil {
 		return u.fail(err)
 	}
-	u.unknownSince = time.Time{}
+	u.unknownSince, u.failure = time.Time{}, ""
 	return u.plan(ctx)
 }
 
@@ -142,6 +144,10 @@ func (u *subscription) fail(err error) error {
 	now := time.Now()
 	u.phase, u.retryAt = failed, now.Add(retryDelay)
 	if !errors.Is(err, apidoc.ErrUnknownResource) {
+		if u.failure == err.Error() {
+			return nil // said already
+		}
+		u.failure = err.Error()
 		u.s.log.Warn("resource not available", "resource", u.gr, "err", err)
 		return u.announce(tombolov1.Plan_PLAN_WAIT, err.Error())
 	}

@@ -81,6 +81,7 @@ func (s *session) prepare(gr schema.GroupResource, m *tombolov1.Subscription) (*
 		return nil, err
 	}
 	fresh.pending = target{s.epoch, m.GetView()}
+	fresh.log.SetForeign(s.c.foreign[gr])
 	if r != nil {
 		s.numbers[fresh] = s.numbers[r]
 		delete(s.numbers, r)
@@ -153,6 +154,7 @@ func (s *session) checkpoint(m *tombolov1.Checkpoint) error {
 	if err != nil {
 		return fmt.Errorf("%s: checkpoint: %w", r.gr, err)
 	}
+	r.setLost(m.GetLost())
 	if r.step.open {
 		return s.finish(r, m.GetRev(), want)
 	}
@@ -205,6 +207,7 @@ func (s *session) adopt(r *replica, batch watchlog.Batch) error {
 	}
 	r.digest.Apply(batch.Events)
 	r.step = step{ops: map[string]watchlog.Op{}}
+	s.progressed = true
 	s.c.settle(r.gr)
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 const Version = 1
 
 const (
-	maxMessage   = 8 << 20
+	maxMessage   = 16 << 20
 	streamWindow = 64 << 10
 )
 
@@ -42,8 +42,11 @@ type Client struct {
 	// awaited are the resources of the scope, as a hub has named it, that have no first state yet although the hub can
 	// get them. Guarded by mu.
 	awaited map[schema.GroupResource]struct{}
+	// foreign are the positions at which resources of another cluster were dropped. It belongs to Run.
+	foreign map[schema.GroupResource]uint64
 
-	heard   atomic.Int64 // when a hub was last heard of, in Unix nanoseconds; 0 never
+	heard   atomic.Int64 // when a message last came from a hub, in Unix nanoseconds; 0 never
+	read    atomic.Int64 // when a byte last came from a hub, likewise
 	linked  atomic.Bool  // a session is open
 	current atomic.Bool  // everything is caught up
 	bytes   atomic.Int64 // bytes that came from hubs, as they were on the wire
@@ -65,7 +68,7 @@ func New(cfg Config) (*Client, error) {
 	c := &Client{
 		cfg: cfg, log: cfg.Logger, docs: apidoc.NewSet(),
 		replicas: map[schema.GroupResource]*replica{}, logs: map[schema.GroupVersionResource]*watchlog.Log{},
-		awaited: map[schema.GroupResource]struct{}{},
+		awaited: map[schema.GroupResource]struct{}{}, foreign: map[schema.GroupResource]uint64{},
 	}
 	c.metrics = newMetrics(cfg.Metrics, c)
 	if err := c.load(); err != nil {
@@ -227,27 +230,27 @@ func (c *Client) Run(ctx context.Context) error {
 	var refused refusals
 	for turn := 0; ; turn++ {
 		hub := c.cfg.Hubs[turn%len(c.cfg.Hubs)]
-		opened, retry, err := c.connect(ctx, hub)
+		progressed, retry, err := c.connect(ctx, hub)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err := refused.note(c, hub, err); err != nil {
 			return err
 		}
-		if opened {
-			wait.reset()
+		if progressed {
+			wait.reset() // a session that came to nothing would come to nothing again
 		}
 		d := wait.next()
 		if len(c.cfg.Hubs) == 1 || turn%len(c.cfg.Hubs) == len(c.cfg.Hubs)-1 {
 			d = max(d, retry)
-		} else if !opened {
+		} else if !progressed {
 			d = min(d, c.cfg.MinBackoff) // another hub may be there at once
 		}
 		level := slog.LevelDebug
-		if now := time.Now(); opened || now.Sub(said) >= sayEvery {
+		if now := time.Now(); progressed || now.Sub(said) >= sayEvery {
 			level, said = slog.LevelWarn, now
 		}
-		c.log.Log(ctx, level, "no hub", "hub", hub, "err", err, "retry", d.Round(time.Millisecond))
+		c.log.Log(ctx, level, "no session", "hub", hub, "err", err, "retry", d.Round(time.Millisecond))
 		if !sleep(ctx, d) {
 			return nil
 		}
@@ -260,9 +263,8 @@ func (c *Client) closeLogs() {
 	}
 }
 
-// connect runs one session with a hub. It tells whether the hub took the session, and how long the hub wants it to stay
-// away.
-func (c *Client) connect(ctx context.Context, hub string) (opened bool, retry time.Duration, err error) {
+// connect runs one session with a hub. It tells whether anything came of it, and how long to stay away at least.
+func (c *Client) connect(ctx context.Context, hub string) (progressed bool, retry time.Duration, err error) {
 	conn, err := grpc.NewClient("passthrough:///"+hub, c.dialOptions()...)
 	if err != nil {
 		return false, 0, fmt.Errorf("dial: %w", err)
@@ -278,9 +280,16 @@ func (c *Client) connect(ctx context.Context, hub string) (opened bool, retry ti
 		return false, 0, explain(ctx, err)
 	}
 	s := &session{c: c, stream: stream, hub: hub, cancel: cancel, opened: func() { timer.Stop() }, ids: map[uint32]*replica{}}
-	err = s.run(ctx)
-	return s.welcomed, s.retry, explain(ctx, err)
+	err = explain(ctx, s.run(ctx))
+	if status.Code(err) == codes.Aborted {
+		s.progressed, s.retry = false, replacedDelay
+		c.log.Error("another process has connected under this edge's name", "hub", hub)
+	}
+	return s.progressed, s.retry, err
 }
+
+// replacedDelay keeps two processes under one name from throwing each other out without a pause.
+const replacedDelay = 15 * time.Second
 
 // explain prefers the reason why we gave up a session over the cancellation that it led to.
 func explain(ctx context.Context, err error) error {
@@ -298,6 +307,7 @@ func (c *Client) dialOptions() []grpc.DialOption {
 		grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(streamWindow),
 		grpc.WithReadBufferSize(8 << 10), grpc.WithWriteBufferSize(4 << 10),
 		grpc.WithStatsHandler(wireCounter{&c.bytes}),
+		grpc.WithContextDialer(c.dial),
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
 	}
 }

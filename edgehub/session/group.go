@@ -63,9 +63,6 @@ func (g *group) take(m *tombolov1.SyncResponse) (bool, error) {
 	}
 }
 
-// maxAge bounds how long ago a hub may say that it lost the cloud: ten years, in milliseconds.
-const maxAge = 10 * 365 * 24 * 3600 * 1000
-
 // progress takes in positions that moved without an event, and what the hub has lost sight of.
 func (g *group) progress(p *tombolov1.Progress) error {
 	for _, a := range p.GetAdvances() {
@@ -79,14 +76,14 @@ func (g *group) progress(p *tombolov1.Progress) error {
 		part := g.part(r)
 		part.upto = max(part.upto, a.GetRev())
 	}
-	lost := map[uint32]time.Duration{}
+	lost := map[uint32]*tombolov1.Loss{}
 	for _, l := range p.GetLost() {
-		lost[l.GetSubscription()] = time.Duration(min(l.GetAgeMs(), maxAge)) * time.Millisecond //nolint:gosec // bounded
+		lost[l.GetSubscription()] = l
 	}
 	for id, r := range g.s.ids {
-		age, is := lost[id]
-		r.setLost(is, time.Now().Add(-age))
+		r.setLost(lost[id])
 	}
+	g.s.recovered()
 	return nil
 }
 
@@ -144,6 +141,7 @@ func (g *group) commit() error {
 		return err
 	}
 	g.s.c.metrics.commits.Observe(time.Since(start).Seconds())
+	g.s.progressed = true
 	// All of it is on disk, so all of it becomes visible before anything else can fail: a log that is behind its store
 	// would not take what follows.
 	var failed error

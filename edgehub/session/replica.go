@@ -9,6 +9,7 @@ import (
 	"github.com/tombolo-sync/tombolo/edgehub/store"
 	"github.com/tombolo-sync/tombolo/internal/delta"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
 // replica is one resource at the edge. It belongs to the goroutine of Client.Run; readers get its log only.
@@ -75,16 +76,20 @@ func (r *replica) setLive(live bool, heard time.Time) {
 	}
 }
 
-// setLost notes whether the hub itself has lost sight of the cloud, and since when.
-func (r *replica) setLost(lost bool, since time.Time) {
-	r.lost = lost
+// setLost notes whether the hub itself has lost sight of the cloud, nil when it has not.
+func (r *replica) setLost(loss *tombolov1.Loss) {
+	r.lost = loss != nil
 	switch {
-	case lost:
-		r.log.SetLost(since)
+	case r.lost:
+		age := time.Duration(min(loss.GetAgeMs(), maxAge)) * time.Millisecond //nolint:gosec // bounded
+		r.log.SetLost(time.Now().Add(-age))
 	case r.live:
 		r.log.SetFollowing()
 	}
 }
+
+// maxAge bounds how long ago a hub may say that it lost the cloud: ten years, in milliseconds.
+const maxAge = 10 * 365 * 24 * 3600 * 1000
 
 // outcome returns what a finished step makes of the replica at position rev, and the digest of that.
 func (r *replica) outcome(rev uint64) (watchlog.Batch, delta.Digest) {

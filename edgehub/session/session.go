@@ -31,6 +31,10 @@ type session struct {
 	docs     []apidoc.Document // of a set of documents that is coming in
 	received uint64            // bytes of objects taken off the stream
 	noted    time.Time         // the time of contact that is stored
+
+	progressed bool      // something became durable
+	stalled    bool      // no message for long, although bytes come
+	useful     time.Time // when the hub last kept anything current
 }
 
 const (
@@ -40,13 +44,14 @@ const (
 	groupBytes = 4 << 20
 	// noteEvery is how far the stored time of the last contact may be behind after a crash.
 	noteEvery = 30 * time.Second
-	// silences is how many progress intervals without a message mean that the hub is lost.
-	silences = 3
 )
 
 var errVersion = errors.New("another protocol version")
 
-var errSilent = errors.New("the hub has fallen silent")
+var (
+	errSilent = errors.New("the hub has fallen silent")
+	errLost   = errors.New("the hub has lost the cloud")
+)
 
 // run serves the session until it ends.
 func (s *session) run(ctx context.Context) error {
@@ -114,17 +119,20 @@ func (s *session) receive(ctx context.Context, in chan<- *tombolov1.SyncResponse
 
 // apply takes messages in groups: what arrived during one commit goes into the next one together.
 func (s *session) apply(ctx context.Context, in <-chan *tombolov1.SyncResponse) error {
-	watch := time.NewTimer(time.Minute)
-	defer watch.Stop()
-	for {
-		if s.progress > 0 {
-			watch.Reset(silences * s.progress)
+	pulse := time.NewTicker(time.Minute)
+	defer pulse.Stop()
+	for beat := time.Duration(0); ; {
+		if s.progress != beat {
+			beat = s.progress
+			pulse.Reset(beat)
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-watch.C:
-			return errSilent
+		case now := <-pulse.C:
+			if err := s.pulse(now); err != nil {
+				return err
+			}
 		case m, ok := <-in:
 			if !ok {
 				return nil // receive says why
@@ -206,6 +214,7 @@ func (s *session) welcome(w *tombolov1.Welcome) error {
 	}
 	s.opened()
 	s.welcomed, s.epoch = true, w.GetEpoch()
+	s.useful = time.Now()
 	s.progress = max(time.Second, time.Duration(w.GetProgressIntervalMs())*time.Millisecond)
 	s.c.metrics.sessions.Inc()
 	s.c.hub.Store(s.hub)
@@ -230,6 +239,7 @@ func groupResource(r *tombolov1.Resource) schema.GroupResource {
 func (s *session) dropForeign() error {
 	for gr, r := range s.c.replicas {
 		if r.pending.epoch != s.epoch {
+			s.c.foreign[gr] = r.log.Rev()
 			s.c.log.Warn("data of another cluster is dropped", "resource", gr, "was", r.pending.epoch, "is", s.epoch)
 			if err := s.drop(gr, "the hub belongs to another cluster"); err != nil {
 				return err

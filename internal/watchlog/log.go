@@ -47,6 +47,7 @@ type Log struct {
 	kinds     [termKinds]int     // how many interests there are of each kind
 	commits   uint64             // how many batches were posted to interests
 	moved     chan struct{}      // closed when the position moves; nil while nobody waits
+	foreign   uint64             // positions up to here, where ahead of the log, may stem from another history
 	err       error              // why the log was closed
 }
 
@@ -95,6 +96,14 @@ type Content struct {
 	Floor   uint64   // the smallest position that can be watched from; Rev when there is no history
 	History []*Event // the events behind Floor, oldest first
 	Gaps    []Gap    // the gaps among them, ascending
+}
+
+// SetForeign says that clients may hold positions up to rev that stem from another history than the log's: the cluster
+// was replaced by another one. Ahead of the log such a position is compacted, not the future.
+func (l *Log) SetForeign(rev uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.foreign = rev
 }
 
 const neverFollowed = -1

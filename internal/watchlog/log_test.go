@@ -135,6 +135,19 @@ func TestFutureReaderIsSilentUpToItsPosition(t *testing.T) {
 	equal(t, "behind 12", drain(t, r, 4), []string{"ADDED ns/c@13/13"})
 }
 
+func TestPositionOfAnotherHistoryIsCompacted(t *testing.T) {
+	l := loaded(t, 10, Config{})
+	l.SetForeign(500)
+	if _, err := l.NewReader(400, nil); !errors.Is(err, ErrCompacted) {
+		t.Errorf("watch from 400: %v", err)
+	}
+	r, err := l.NewReader(501, make(chan struct{}, 1))
+	if err != nil {
+		t.Fatalf("watch from the future: %v", err)
+	}
+	r.Close()
+}
+
 func TestSlowReaderFallsOffTheWindow(t *testing.T) {
 	l := loaded(t, 10, Config{MaxEvents: 3})
 	d := l.Decoder()

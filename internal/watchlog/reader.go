@@ -43,6 +43,9 @@ func (l *Log) NewReader(after uint64, wake chan<- struct{}, terms ...Term) (*Rea
 	if err := l.win.check(after); err != nil {
 		return nil, err
 	}
+	if rev := l.Rev(); after > rev && after <= l.foreign {
+		return nil, fmt.Errorf("%w: %d is of another history, this one is at %d", ErrCompacted, after, rev)
+	}
 	r := &Reader{log: l, wake: wake, seq: l.win.seek(after), rev: after}
 	if after > l.Rev() {
 		r.skip = after

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -325,6 +326,7 @@ func TestAnotherClusterReplacesEverything(t *testing.T) {
 	hub, stop := startHub(t, src, sc, "127.0.0.1:0")
 	e := startEdge(t, t.TempDir(), hub)
 	e.holds(c)
+	from := e.pods().Rev()
 	stop()
 	other := newFakeCloud(t)
 	other.epoch, other.rev = "cluster-2", 10
@@ -337,6 +339,9 @@ func TestAnotherClusterReplacesEverything(t *testing.T) {
 		return err == nil && l.Snapshot().Get("ns/new") != nil
 	})
 	e.holds(other)
+	if _, err := e.pods().NewReader(from, nil); !errors.Is(err, watchlog.ErrCompacted) {
+		t.Errorf("watch from a position of the old cluster: %v", err)
+	}
 }
 
 // TestDeletionsAtOneRevision: Events that expire together are deleted at one revision, which the hub hears one by one.
@@ -400,6 +405,70 @@ func (c *brittleConn) Write(b []byte) (int, error) {
 		return 0, net.ErrClosed
 	}
 	return c.Conn.Write(b)
+}
+
+// narrow is a listener whose connections carry 16 KiB in each of a number of intervals.
+type narrow struct {
+	net.Listener
+	interval time.Duration
+}
+
+func (l narrow) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return narrowConn{c, l.interval}, err
+}
+
+type narrowConn struct {
+	net.Conn
+	interval time.Duration
+}
+
+func (c narrowConn) Write(b []byte) (n int, err error) {
+	for n < len(b) && err == nil {
+		time.Sleep(c.interval)
+		var m int
+		m, err = c.Conn.Write(b[n:min(len(b), n+16<<10)])
+		n += m
+	}
+	return n, err
+}
+
+// TestSlowLinkIsNotALostOne: an object that takes longer than the hub is ever silent arrives in one session, and until
+// then the edge says that it may be behind.
+func TestSlowLinkIsNotALostOne(t *testing.T) {
+	c := newFakeCloud(t)
+	c.put("small", "u1", "mine")
+	src := c.source()
+	src.load()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := &countingListener{Listener: lis}
+	serveHub(t, src, newScopes(t, allPods), narrow{counted, 80 * time.Millisecond}) // 200 KB/s
+	e := startEdge(t, t.TempDir(), lis.Addr().String())
+	e.holds(c)
+	rev := c.put("large", "u2", strings.Repeat("n", 1_200_000)) // 6 s; the edge expects to hear something every 3 s
+	e.eventually("it says that it may be behind", func() bool { _, lost := e.pods().Lost(); return lost })
+	e.waitFor(rev)
+	e.eventually("it is no longer behind", func() bool { _, lost := e.pods().Lost(); return !lost })
+	e.holds(c)
+	if n := counted.accepted.Load(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+type countingListener struct {
+	net.Listener
+	accepted atomic.Int32
+}
+
+func (l *countingListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil {
+		l.accepted.Add(1)
+	}
+	return c, err
 }
 
 // TestFirstSyncGoesOnWhereItBroke: what was staged before a lost link and a restart is not sent again. With a connection

@@ -1489,11 +1489,13 @@ func (x *Advance) GetRev() uint64 {
 // Checkpoint lets the edge compare its state with the hub's. At the end of a catch-up it also ends the step: the edge
 // commits when they agree, and sends an Inventory when they don't.
 type Checkpoint struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Subscription  uint32                 `protobuf:"varint,1,opt,name=subscription,proto3" json:"subscription,omitempty"`
-	Rev           uint64                 `protobuf:"varint,2,opt,name=rev,proto3" json:"rev,omitempty"`
-	Count         uint64                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
-	Digest        []byte                 `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Subscription uint32                 `protobuf:"varint,1,opt,name=subscription,proto3" json:"subscription,omitempty"`
+	Rev          uint64                 `protobuf:"varint,2,opt,name=rev,proto3" json:"rev,omitempty"`
+	Count        uint64                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	Digest       []byte                 `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`
+	// Set while the hub itself has lost sight of the cloud.
+	Lost          *Loss `protobuf:"bytes,5,opt,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1552,6 +1554,13 @@ func (x *Checkpoint) GetCount() uint64 {
 func (x *Checkpoint) GetDigest() []byte {
 	if x != nil {
 		return x.Digest
+	}
+	return nil
+}
+
+func (x *Checkpoint) GetLost() *Loss {
+	if x != nil {
+		return x.Lost
 	}
 	return nil
 }
@@ -2149,13 +2158,14 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\x06age_ms\x18\x02 \x01(\x04R\x05ageMs\"?\n" +
 	"\aAdvance\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x12\x10\n" +
-	"\x03rev\x18\x02 \x01(\x04R\x03rev\"p\n" +
+	"\x03rev\x18\x02 \x01(\x04R\x03rev\"\x96\x01\n" +
 	"\n" +
 	"Checkpoint\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x12\x10\n" +
 	"\x03rev\x18\x02 \x01(\x04R\x03rev\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\x04R\x05count\x12\x16\n" +
-	"\x06digest\x18\x04 \x01(\fR\x06digest\"b\n" +
+	"\x06digest\x18\x04 \x01(\fR\x06digest\x12$\n" +
+	"\x04lost\x18\x05 \x01(\v2\x10.tombolo.v1.LossR\x04lost\"b\n" +
 	"\x03Ack\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x12\x10\n" +
 	"\x03rev\x18\x02 \x01(\x04R\x03rev\x12%\n" +
@@ -2282,16 +2292,17 @@ var file_tombolo_v1_sync_proto_depIdxs = []int32{
 	3,  // 23: tombolo.v1.Operation.encoding:type_name -> tombolo.v1.Encoding
 	17, // 24: tombolo.v1.Progress.advances:type_name -> tombolo.v1.Advance
 	16, // 25: tombolo.v1.Progress.lost:type_name -> tombolo.v1.Loss
-	21, // 26: tombolo.v1.Inventory.items:type_name -> tombolo.v1.Item
-	24, // 27: tombolo.v1.Documents.documents:type_name -> tombolo.v1.Document
-	7,  // 28: tombolo.v1.Unsubscription.resource:type_name -> tombolo.v1.Resource
-	4,  // 29: tombolo.v1.SyncService.Sync:input_type -> tombolo.v1.SyncRequest
-	5,  // 30: tombolo.v1.SyncService.Sync:output_type -> tombolo.v1.SyncResponse
-	30, // [30:31] is the sub-list for method output_type
-	29, // [29:30] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	16, // 26: tombolo.v1.Checkpoint.lost:type_name -> tombolo.v1.Loss
+	21, // 27: tombolo.v1.Inventory.items:type_name -> tombolo.v1.Item
+	24, // 28: tombolo.v1.Documents.documents:type_name -> tombolo.v1.Document
+	7,  // 29: tombolo.v1.Unsubscription.resource:type_name -> tombolo.v1.Resource
+	4,  // 30: tombolo.v1.SyncService.Sync:input_type -> tombolo.v1.SyncRequest
+	5,  // 31: tombolo.v1.SyncService.Sync:output_type -> tombolo.v1.SyncResponse
+	31, // [31:32] is the sub-list for method output_type
+	30, // [30:31] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_tombolo_v1_sync_proto_init() }
