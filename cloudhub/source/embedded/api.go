@@ -15,6 +15,7 @@ type API struct {
 }
 
 // NewAPI returns the API of a cloud. reads answers what is no write: GET, LIST, WATCH and discovery, over the same logs.
+// It also says what a deletion of many deletes.
 func NewAPI(cloud *Cloud, reads http.Handler) http.Handler { return &API{cloud, reads} }
 
 // ServeHTTP answers one request.
@@ -54,7 +55,7 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, t target) {
 		writeError(w, r, err)
 		return
 	}
-	ans, err := handle(a.cloud, &request{http: r, target: t, face: f, body: body})
+	ans, err := handle(a.cloud, &request{http: r, target: t, face: f, body: body, reads: a.reads})
 	if err != nil {
 		writeError(w, r, err)
 		return

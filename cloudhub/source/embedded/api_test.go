@@ -180,9 +180,22 @@ var refusals = map[string]struct {
 	"DELETE all namespaces": {http.MethodDelete, "/api/v1/namespaces", "", ``, 405, "the server does not allow this method on the requested resource"},
 	"unknown resource":      {http.MethodPost, "/api/v1/namespaces/default/nopes", "", `{}`, 404, "the server could not find the requested resource"},
 	"unknown subresource":   {http.MethodPut, configMapA + "/nope", "", `{}`, 404, "the server could not find the requested resource"},
-	"unknown field to delete by": {
-		http.MethodDelete, configMaps + "?fieldSelector=foo%3Dy", "", "", 400,
-		`"foo" is not a known field selector: only "metadata.name", "metadata.namespace"`,
+	"what no list can be of, to delete by": {
+		http.MethodDelete, configMaps + "?labelSelector=a%3D%3D%3Db", "", "", 400,
+		"unable to parse requirement: found '=', expected: identifier",
+	},
+	"delete many, another uid": {
+		http.MethodDelete, configMaps, "", `{"preconditions":{"uid":"x"}}`, 409,
+		`Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition (x) does not match the UID in record (UID-OF-A). The object might have been deleted and then recreated`,
+	},
+	"read of what can only be written": {
+		http.MethodGet, "/api/v1/namespaces/default/finalize", "", "", 405, "the server does not allow this method on the requested resource",
+	},
+	"namespace in a namespace": {
+		http.MethodDelete, "/api/v1/namespaces/default/namespaces/kube-node-lease", "", "", 404, "the server could not find the requested resource",
+	},
+	"node in a namespace": {
+		http.MethodPost, "/api/v1/namespaces/default/nodes", "", `{"metadata":{"name":"n"}}`, 404, "the server could not find the requested resource",
 	},
 	"first namespace": {
 		http.MethodDelete, "/api/v1/namespaces/kube-system", "", "", 403, `namespaces "kube-system" is forbidden: this namespace may not be deleted`,

@@ -23,6 +23,8 @@ func (a *API) readPart(w http.ResponseWriter, r *http.Request, t target) {
 		whole.URL.Path = strings.TrimSuffix(r.URL.Path, "/"+t.sub)
 		whole.URL.RawPath = ""
 		a.reads.ServeHTTP(w, whole)
+	case f.def().Updatable(t.sub): // that can only be written
+		writeError(w, r, notAllowed())
 	default:
 		writeError(w, r, noSubresource(f, t))
 	}

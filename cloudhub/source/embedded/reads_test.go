@@ -3,15 +3,18 @@ package embedded_test
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tombolo-sync/tombolo/cloudhub/source/embedded"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
-// fakeReads answers GET and LIST in JSON, without any option, and the documents: enough for the clients in these tests.
+// fakeReads answers GET and LIST in JSON and the documents: enough for the clients in these tests. A list knows label
+// selectors, metadata.name, limit, and continue tokens, which are keys.
 type fakeReads struct{ cloud *embedded.Cloud }
 
 func (f fakeReads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +44,7 @@ func (f fakeReads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.get(w, l, watchlog.KeyOf(namespace, parts[1]))
 		return
 	}
-	f.list(w, l, namespace)
+	f.list(w, r, l, namespace)
 }
 
 func (f fakeReads) get(w http.ResponseWriter, l *watchlog.Log, key string) {
@@ -55,18 +58,32 @@ func (f fakeReads) get(w http.ResponseWriter, l *watchlog.Log, key string) {
 	_, _ = w.Write(o.JSON())
 }
 
-func (f fakeReads) list(w http.ResponseWriter, l *watchlog.Log, namespace string) {
-	s := l.Snapshot()
+func (f fakeReads) list(w http.ResponseWriter, r *http.Request, l *watchlog.Log, namespace string) {
+	query := r.URL.Query()
+	selector, err := labels.Parse(query.Get("labelSelector"))
+	if err != nil || query.Has("watch") {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = fmt.Fprintf(w, `{"kind":"Status","status":"Failure","message":"%v","reason":"BadRequest","code":400}`, err)
+		return
+	}
+	s, res := l.Snapshot(), l.Resource()
 	term := watchlog.Everything()
 	if namespace != "" {
 		term = watchlog.InNamespace(namespace)
 	}
-	res := l.Resource()
-	_, _ = fmt.Fprintf(w, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[`, res.ListKind, res.APIVersion(), s.Rev())
-	sep := ""
-	for o := range s.Select(term, "") {
-		_, _ = fmt.Fprintf(w, "%s%s", sep, o.AppendItem(nil))
-		sep = ","
+	limit, _ := strconv.Atoi(query.Get("limit"))
+	name, byName := strings.CutPrefix(query.Get("fieldSelector"), "metadata.name=")
+	var items []string
+	next := ""
+	for o := range s.Select(term, query.Get("continue")) {
+		if limit > 0 && len(items) == limit {
+			next = fmt.Sprintf(`,"continue":%q,"remainingItemCount":%d`, o.Key(), s.CountFrom(term, o.Key()))
+			break
+		}
+		if selector.Matches(o.Labels()) && (!byName || o.Name() == name) {
+			items = append(items, string(o.AppendItem(nil)))
+		}
 	}
-	_, _ = w.Write([]byte("]}"))
+	_, _ = fmt.Fprintf(w, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"%s},"items":[%s]}`+"\n",
+		res.ListKind, res.APIVersion(), s.Rev(), next, strings.Join(items, ","))
 }

@@ -26,6 +26,7 @@ type request struct {
 	target target
 	face   face // as it was when the request came
 	body   []byte
+	reads  http.Handler // what answers a GET
 }
 
 func (r *request) mediaType() string { return codec.MediaType(r.http.Header.Get("Content-Type")) }

@@ -3,7 +3,6 @@ package embedded
 import (
 	"net/http"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tombolo-sync/tombolo/cloudhub/source/embedded/codec"
@@ -126,41 +125,6 @@ func (c *Cloud) deleteOne(r *request) (answer, error) {
 		} else {
 			ans.raw = raw
 		}
-		return nil
-	})
-	return ans, err
-}
-
-// deleteMany deletes the objects of a collection that match the request's selectors and answers with their list.
-func (c *Cloud) deleteMany(r *request) (answer, error) {
-	o, err := r.deleteOptions()
-	if err != nil {
-		return answer{}, err
-	}
-	match, err := parseSelection(r.face.def(), r.http.URL.Query())
-	if err != nil {
-		return answer{}, err
-	}
-	ans := answer{code: http.StatusOK, gvk: listGVK(r.face.def())}
-	err = c.write(func(t *tx) error {
-		t.dry = len(o.DryRun) > 0
-		p, err := r.at(t)
-		if err != nil {
-			return err
-		}
-		list := &list{face: p.face.def(), rev: t.rev}
-		for _, key := range t.keys(p.face.resource, p.namespace) {
-			o := t.faces(p.face.resource, key)[p.face.index]
-			if !match.matches(o) {
-				continue
-			}
-			list.add(o)
-			at := place{face: p.face, namespace: o.Namespace(), name: o.Name()}
-			if _, _, err := t.delete(at, nil); err != nil && !apierrors.IsNotFound(err) {
-				return err
-			}
-		}
-		ans.raw = list.bytes()
 		return nil
 	})
 	return ans, err
