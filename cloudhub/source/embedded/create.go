@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -135,13 +136,19 @@ func prepareCreate(f face, obj runtime.Object) {
 	}
 }
 
-// validate returns what is wrong with the metadata of an object in the stored face, or with turning old into it.
+// validate returns what is wrong with the metadata of an object in the stored face, or with turning old into it. Of what
+// else objects hold, only the promises of immutable ones are kept.
 func (f face) validate(obj, old runtime.Object) field.ErrorList {
 	path := field.NewPath("metadata")
 	name := f.kind.Name
 	if old != nil {
 		errs := validation.ValidateObjectMetaAccessor(accessor(obj), f.kind.Namespaced(), anyName, path)
-		return append(errs, validation.ValidateObjectMetaAccessorUpdate(accessor(obj), accessor(old), path)...)
+		for _, e := range validation.ValidateObjectMetaAccessorUpdate(accessor(obj), accessor(old), path) {
+			if !slices.ContainsFunc(errs, func(known *field.Error) bool { return known.Error() == e.Error() }) {
+				errs = append(errs, e)
+			}
+		}
+		return append(errs, broken(obj, old)...)
 	}
 	return validation.ValidateObjectMetaAccessor(accessor(obj), f.kind.Namespaced(), name, path)
 }

@@ -14,6 +14,8 @@
 //
 // There are no controllers, no admission, no field managers (metadata.managedFields is always empty, server-side apply
 // is refused), no schema validation or pruning of custom resources and no service addresses. Objects of built-in kinds
-// get the defaults that package defaults knows. A deletion takes effect at once unless finalizers hold it; its grace
+// get the defaults that package defaults knows. They are not validated beyond their decoding and their metadata: a Pod
+// without containers or a Deployment whose selector doesn't match is stored as it is; only immutable ConfigMaps and
+// Secrets stay as they are, and the type of a Secret. There are no OpenAPI schemas of built-in kinds either. A deletion takes effect at once unless finalizers hold it; its grace
 // period is ignored, and owners' dependents stay.
 package embedded

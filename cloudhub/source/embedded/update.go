@@ -167,15 +167,20 @@ func onlyStatus(obj, old runtime.Object) runtime.Object {
 	return out
 }
 
-// keepMetadata gives obj the metadata that no update changes.
+// keepMetadata gives obj the metadata that no update changes. A deletion is left as it is given for an object that isn't
+// being deleted, as is a grace period: validate refuses them (apiserver pkg/registry/rest/update.go, BeforeUpdate).
 func keepMetadata(m, old metav1.Object) {
 	m.SetGeneration(old.GetGeneration())
 	if m.GetUID() == "" {
 		m.SetUID(old.GetUID())
 	}
 	m.SetCreationTimestamp(old.GetCreationTimestamp())
-	m.SetDeletionTimestamp(old.GetDeletionTimestamp())
-	m.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	if old.GetDeletionTimestamp() != nil {
+		m.SetDeletionTimestamp(old.GetDeletionTimestamp())
+	}
+	if m.GetDeletionGracePeriodSeconds() == nil {
+		m.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	}
 	m.SetSelfLink("")
 	m.SetManagedFields(nil)
 }

@@ -27,6 +27,12 @@ func TestAnswersAreThoseOfKubeAPIServer(t *testing.T) {
 	for _, s := range builtinSteps {
 		tw.same(s)
 	}
+	for _, s := range collectionSteps {
+		tw.same(s)
+	}
+	for _, s := range immutableSteps {
+		tw.same(s)
+	}
 	// The real one makes its custom resources some time after the definition.
 	tw.ours.do(t, step{"POST", crds, "", widgetDefinition})
 	tw.real.do(t, step{"POST", crds, "", widgetDefinition})

@@ -4,6 +4,7 @@ package embedded_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,6 +27,7 @@ type side struct {
 	url    string
 	client *http.Client
 	names  map[string]string // what was called by uids and resourceVersions, by the order in which they appeared
+	next   string            // the last continue token; CONTINUE in the path of a step stands for it
 }
 
 func newTwins(t *testing.T) *twins {
@@ -38,7 +40,11 @@ func newTwins(t *testing.T) *twins {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.CloseIdleConnections)
-	return &twins{t, &side{newRig(t).url, http.DefaultClient, map[string]string{}}, &side{c.URL, client, map[string]string{}}}
+	return &twins{t, newSide(newRig(t).url, http.DefaultClient), newSide(c.URL, client)}
+}
+
+func newSide(url string, c *http.Client) *side {
+	return &side{url: url, client: c, names: map[string]string{}}
 }
 
 // step is a request that both get.
@@ -63,7 +69,8 @@ func (tw *twins) same(s step) {
 // servers.
 func (d *side) do(t *testing.T, s step) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), s.method, d.url+s.path, strings.NewReader(s.body))
+	path := strings.ReplaceAll(s.path, "CONTINUE", d.next)
+	req, err := http.NewRequestWithContext(t.Context(), s.method, d.url+path, strings.NewReader(s.body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,11 +96,13 @@ func (d *side) do(t *testing.T, s step) string {
 }
 
 var (
-	uids     = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
-	times    = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
-	versions = regexp.MustCompile(`("resourceVersion":"|in record \()\d+`)
-	suffixes = regexp.MustCompile(`"gen-[a-z0-9]{5}"`)
-	schemes  = regexp.MustCompile(`in scheme \\"[^"]*\\"`)
+	uids      = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	times     = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+	versions  = regexp.MustCompile(`("resourceVersion":"|in record \()\d+`)
+	suffixes  = regexp.MustCompile(`"gen-[a-z0-9]{5}"`)
+	tokens    = regexp.MustCompile(`"continue":"[\w-]+"`)
+	tokenRevs = regexp.MustCompile(`"rv":(\d+)`)
+	schemes   = regexp.MustCompile(`in scheme \\"[^"]*\\"`)
 )
 
 // neutral returns JSON without field managers, and with times, uids, resourceVersions and generated names replaced.
@@ -108,11 +117,23 @@ func (d *side) neutral(text string) string {
 	text = times.ReplaceAllString(out.String(), "TIME")
 	text = suffixes.ReplaceAllString(text, `"gen-SUFFIX"`)
 	text = schemes.ReplaceAllString(text, "in SCHEME")
+	text = tokens.ReplaceAllStringFunc(text, d.token)
 	text = uids.ReplaceAllStringFunc(text, d.name)
 	return versions.ReplaceAllStringFunc(text, func(s string) string {
 		i := strings.LastIndexAny(s, "\"(") + 1
 		return s[:i] + d.name(s[i:])
 	})
+}
+
+// token notes a continue token and returns what it says, with its revision in the form of a resourceVersion.
+func (d *side) token(member string) string {
+	_, quoted, _ := strings.Cut(member, ":")
+	d.next = strings.Trim(quoted, `"`)
+	raw, err := base64.RawURLEncoding.DecodeString(d.next)
+	if err != nil {
+		return member
+	}
+	return `"continue":` + tokenRevs.ReplaceAllString(string(raw), `"resourceVersion":"$1"`)
 }
 
 func (d *side) name(s string) string {
