@@ -161,6 +161,12 @@ func TestKubectlOtherCommands(t *testing.T) {
 	r.run("serviceaccount/sa created", "", "create", "serviceaccount", "sa")
 	r.run("deployment.apps \"web\" deleted from default namespace\nconfigmap \"cm\" deleted from default namespace", deployment+"---\n"+configMap, "delete", "-f", "-")
 
+	for _, path := range []string{"pods", "pods.spec", "deployments.metadata", "configmaps"} {
+		out, err = r.try("", "explain", path)
+		if err != nil || !strings.Contains(out, "The embedded cloud has no schemas") {
+			t.Errorf("explain %s: %v\n%s", path, err, out)
+		}
+	}
 	out, err = r.try("", "version")
 	if err != nil || !strings.Contains(out, "Server Version: v1.37.2+tombolo-embedded") {
 		t.Errorf("version: %v\n%s", err, out)

@@ -2,6 +2,7 @@ package discovery_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -148,6 +149,17 @@ func TestOpenAPI(t *testing.T) {
 		}
 		if w, ok := doc.Components.Schemas["io.ex.v1.Widget"]; root == "apis/ex.io/v1" && (!ok || w["description"] != "a widget") {
 			t.Errorf("schema of widgets: %v", w)
+		}
+	}
+	var core struct {
+		Components struct{ Schemas map[string]map[string]any }
+	}
+	read(t, s, "/openapi/v3/api/v1", "", &core)
+	for kind, parts := range map[string]int{"v1.Pod": 5, "v1.ConfigMap": 3, "v1.Namespace": 5} {
+		stub := core.Components.Schemas[kind]
+		properties, _ := stub["properties"].(map[string]any)
+		if !strings.Contains(fmt.Sprint(stub["description"]), "has no schemas") || len(properties) != parts || stub["x-kubernetes-preserve-unknown-fields"] != true {
+			t.Errorf("stub of %s: %v", kind, stub)
 		}
 	}
 	if len(index.Paths) != 22 {

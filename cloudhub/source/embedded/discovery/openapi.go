@@ -12,8 +12,8 @@ type object = map[string]any
 
 // openAPI returns the OpenAPI v3 documents, one for each group and version, and their index. They are as small as clients
 // can do with: kubectl finds in them which parameters the operations on a kind have (it leaves the validation of fields
-// to the server then), and explains custom resources from their schemas. Built-in kinds have no schema there, and no
-// strategic merge patch, which makes kubectl merge by its own types.
+// to the server then), and explains custom resources from their schemas. Built-in kinds have a stub there
+// that says so, and no strategic merge patch, which makes kubectl merge by its own types.
 func openAPI(gs []group) []apidoc.Document {
 	var docs []apidoc.Document
 	paths := object{}
@@ -109,18 +109,4 @@ func schemaName(e entry) string {
 	parts := strings.Split(gvk.Group, ".")
 	slices.Reverse(parts)
 	return strings.TrimPrefix(strings.Join(append(parts, gvk.Version, gvk.Kind), "."), ".")
-}
-
-// schemaOf returns the schema that a custom resource declares, or one that allows anything.
-func schemaOf(e entry) object {
-	s := object{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
-	if e.face.Schema != nil {
-		s = object{}
-		for k, v := range e.face.Schema {
-			s[k] = v
-		}
-	}
-	gvk := e.face.GVK()
-	s["x-kubernetes-group-version-kind"] = []object{{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}}
-	return s
 }
