@@ -295,7 +295,9 @@ func (s *session) caughtUp() bool {
 			return false
 		}
 	}
-	return s.welcomed
+	s.c.mu.RLock()
+	defer s.c.mu.RUnlock()
+	return s.welcomed && len(s.c.awaited) == 0
 }
 
 // disconnected notes when the hub was last heard of, for after a restart.
