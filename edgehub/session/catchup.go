@@ -163,6 +163,7 @@ func (s *session) checkpoint(m *tombolov1.Checkpoint) error {
 	}
 	if r.digest == want {
 		r.setLive(true, time.Time{})
+		s.progressed = true
 		return nil
 	}
 	s.c.metrics.mismatches.Inc()

@@ -32,7 +32,7 @@ type session struct {
 	received uint64            // bytes of objects taken off the stream
 	noted    time.Time         // the time of contact that is stored
 
-	progressed bool      // something became durable
+	progressed bool      // something became durable, or was found to agree with the hub
 	stalled    bool      // no message for long, although bytes come
 	useful     time.Time // when the hub last kept anything current
 }
