@@ -21,6 +21,8 @@ type Source interface {
 	syncsrv.Source
 	// Run follows the cloud until ctx ends.
 	Run(ctx context.Context) error
+	// Ready tells why edges had better ask another hub, nil when there is no reason.
+	Ready() error
 }
 
 // Config is what a Hub needs. Everything but Logger, Metrics and Software is required.
@@ -83,9 +85,4 @@ func (h *Hub) Run(ctx context.Context) error {
 }
 
 // Ready tells why edges can't be served yet, nil when they can.
-func (h *Hub) Ready() error {
-	if h.cfg.Source.Epoch() == "" {
-		return fmt.Errorf("the cloud was not reached yet")
-	}
-	return nil
-}
+func (h *Hub) Ready() error { return h.cfg.Source.Ready() }

@@ -133,6 +133,9 @@ func (c *Cloud) Close() error {
 // Epoch returns the identity of the cloud: the uid of its namespace kube-system, as of a cluster.
 func (c *Cloud) Epoch() string { return c.epoch }
 
+// Ready tells that there is nothing to wait for.
+func (*Cloud) Ready() error { return nil }
+
 // Rev returns the revision of the last change.
 func (c *Cloud) Rev() uint64 { return c.visible.Load() }
 

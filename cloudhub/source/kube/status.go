@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -53,4 +55,33 @@ func (c *condition) get() (Phase, time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.phase, c.since, c.err
+}
+
+// lostFor is how long all resources in use must have been failing for the source to be of no use.
+const lostFor = 30 * time.Second
+
+// Ready tells why edges had better ask another hub: the API server was never reached, or none of the resources in use
+// could be followed for half a minute. nil when there is no such reason.
+func (k *Kube) Ready() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.epoch == "" {
+		if k.startErr != nil {
+			return fmt.Errorf("the API server can't be used yet: %w", k.startErr)
+		}
+		return errors.New("the API server was not reached yet")
+	}
+	var lost error
+	for _, f := range k.feeds {
+		if !f.isOpen() {
+			continue
+		}
+		since, is := f.entries.Lost()
+		if !is || time.Since(since) < lostFor {
+			return nil
+		}
+		_, _, err := f.condition.get()
+		lost = fmt.Errorf("the API server is lost since %s: %w", since.UTC().Format(time.RFC3339), err)
+	}
+	return lost
 }
