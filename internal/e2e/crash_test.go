@@ -153,7 +153,7 @@ func TestNarrowWindowsUnderWrites(t *testing.T) {
 	const rounds, perSecond = 15, 400
 	s := newSite(t, hubConfig{
 		args:     []string{"--window-events", "60"},
-		edgeArgs: []string{"--window-events", "200"},
+		edgeArgs: []string{"--window-events", "100"},
 	})
 	s.watchEverything(false)
 	rng := rand.New(rand.NewPCG(seed(t), 60))
@@ -161,7 +161,7 @@ func TestNarrowWindowsUnderWrites(t *testing.T) {
 	b := s.browse(loadKinds[0])
 	sleepy := s.watch(s.local, configMaps, guarantee.ReaderConfig{Name: "sleepy", Coalesced: true}, func(w *guarantee.Watcher) {
 		w.Timeout = time.Second
-		w.Between = l.awaitMore(700)
+		w.Between = l.awaitMore(1500) // a third of them reach the edge's configmaps: several windows full
 	})
 	for round := range rounds {
 		l.awaitCount(rng.Int64N(100))
