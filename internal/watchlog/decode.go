@@ -56,7 +56,7 @@ func (n *fieldNode) add(path []string, field int) {
 // Decode returns the object that raw encodes. It keeps raw, which must not be changed afterwards. It fails with
 // ErrMalformed when raw is not one JSON object with a name and a resourceVersion that is a positive decimal number.
 func (d *Decoder) Decode(raw []byte) (*Object, error) {
-	p := parser{d: d, o: &Object{json: raw}}
+	p := parser{d: d, o: &Object{json: raw, custom: d.res.Custom}}
 	p.s.buf = raw
 	d.mu.Lock()
 	err := p.object()
@@ -100,7 +100,12 @@ func (p *parser) member(key []byte) error {
 	p.members++
 	switch string(key) {
 	case "metadata":
-		return p.s.object(p.metadata)
+		p.s.space()
+		p.o.rev = 0 // what counts of a member that is there twice is the last, and resourceVersion has to lie in it
+		p.o.metaStart = uint32(p.s.pos)
+		err := p.s.object(p.metadata)
+		p.o.metaEnd = uint32(p.s.pos)
+		return err
 	case "kind", "apiVersion":
 		if err := p.s.skip(); err != nil {
 			return err

@@ -18,6 +18,9 @@ type Object struct {
 	// itemStart is where the bytes of a list item begin when kind and apiVersion lead the object and are left out;
 	// 0 when the object is its own item.
 	itemStart uint32
+	// metaStart and metaEnd delimit the value of metadata in json.
+	metaStart, metaEnd uint32
+	custom             bool // Resource.Custom
 }
 
 // Key returns "namespace/name", or "name" for a cluster-scoped object. Lists are ordered by the bytes of the key.
