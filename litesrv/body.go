@@ -66,6 +66,18 @@ func (b *body) finish() {
 	b.write()
 	if b.zip != nil {
 		b.keep(b.zip.Close())
+	}
+	b.release()
+}
+
+// abandon gives the buffers back and leaves it at what is written.
+func (b *body) abandon() {
+	b.release()
+	b.w.Header().Del("Content-Type")
+}
+
+func (b *body) release() {
+	if b.zip != nil {
 		b.zip.Reset(nil)
 		gzips.Put(b.zip)
 	}

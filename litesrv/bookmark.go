@@ -47,7 +47,8 @@ func (t *stream) bookmark(now time.Time) {
 	}
 	t.loose = false
 	b := t.out.buffer()
-	*b = appendBookmark(*b, t.res, t.pos, false)
+	*b = appendBookmark(*b, t.res, t.pos, false, t.shape)
+	t.refuse()
 }
 
 // set sees to it that the timer wakes the stream when it must look up from its waiting. Too early is no harm, so a timer

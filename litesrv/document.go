@@ -12,6 +12,9 @@ import (
 	"github.com/tombolo-sync/tombolo/internal/apidoc"
 )
 
+// documentTypes are the media types in which documents can be had.
+var documentTypes = []string{"application/json"}
+
 // document answers with one of the cloud's API documents, in the variant that the client asks for.
 func (s *Server) document(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
@@ -35,12 +38,12 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request) {
 	}
 	accept := r.Header.Get("Accept")
 	if s.hasDocumentRoute(path) && !hasRoute(accept) {
-		s.fail(w, r, noRoute(false))
+		s.fail(w, r, noRoute(documentTypes))
 		return
 	}
 	d, pretty, ok := chooseDocument(variants, accept)
 	if !ok {
-		s.fail(w, r, notAcceptable(false))
+		s.fail(w, r, notAcceptable(documentTypes))
 		return
 	}
 	pretty = strings.HasPrefix(path, "/api") && (pretty || wantsPretty(r))
@@ -97,8 +100,8 @@ func chooseDocument(variants []apidoc.Document, accept string) (d apidoc.Documen
 // by a clause with the same ones; weights and profiles don't count. /version knows no parameters.
 func selects(c goautoneg.Accept, d apidoc.Document) (pretty, ok bool) {
 	if d.Accept == "" {
-		pretty, ok = readParams(c.Params, true, false)
-		return pretty, (ok || d.Path == "/version") && covers(c, "application/json")
+		p, ok := readParams(c.Params, true, false)
+		return p.pretty, (ok || d.Path == "/version") && covers(c, "application/json")
 	}
 	keys := goautoneg.ParseAccept(d.Accept)
 	if len(keys) != 1 {

@@ -20,24 +20,23 @@ const (
 )
 
 // appendAdded appends the frame of an object that was there when the watch began.
-func appendAdded(dst []byte, o *watchlog.Object) []byte {
-	dst = append(dst, frameAdded...)
-	dst = append(dst, o.JSON()...)
+func appendAdded(dst []byte, o *watchlog.Object, s shape) []byte {
+	dst = s.appendObject(append(dst, frameAdded...), o, o.Rev())
 	return append(dst, frameEnd...)
 }
 
 // appendEvent appends what a watch of the selection is sent of an event, which may be nothing. An object that is no
 // longer selected is sent as deleted: its previous bytes with the event's resourceVersion.
-func appendEvent(dst []byte, e *watchlog.Event, sel *selection) []byte {
+func appendEvent(dst []byte, e *watchlog.Event, sel *selection, s shape) []byte {
 	is := e.Type != watchlog.Deleted && sel.matches(e.Object)
 	was := e.Prev != nil && sel.matches(e.Prev)
 	switch {
 	case is && was:
-		dst = append(append(dst, frameModified...), e.Object.JSON()...)
+		dst = s.appendObject(append(dst, frameModified...), e.Object, e.Object.Rev())
 	case is:
-		dst = append(append(dst, frameAdded...), e.Object.JSON()...)
+		dst = s.appendObject(append(dst, frameAdded...), e.Object, e.Object.Rev())
 	case was:
-		dst = e.Prev.AppendJSON(append(dst, frameDeleted...), e.Shown)
+		dst = s.appendObject(append(dst, frameDeleted...), e.Prev, e.Shown)
 	default:
 		return dst
 	}
@@ -46,10 +45,10 @@ func appendEvent(dst []byte, e *watchlog.Event, sel *selection) []byte {
 
 // appendBookmark appends a bookmark: an empty object of the resource's kind with nothing but a resourceVersion. initial
 // marks the one that ends the initial events.
-func appendBookmark(dst []byte, r *watchlog.Resource, rev uint64, initial bool) []byte {
+func appendBookmark(dst []byte, r *watchlog.Resource, rev uint64, initial bool, s shape) []byte {
 	const annotations = `"annotations":{"k8s.io/initial-events-end":"true"}`
 	dst = append(dst, frameBookmark...)
-	if r.Custom {
+	if r.Custom && s.kind == "" {
 		dst = append(dst, `{"apiVersion":"`...)
 		dst = append(dst, r.APIVersion()...)
 		dst = append(dst, `","kind":"`...)
@@ -61,17 +60,20 @@ func appendBookmark(dst []byte, r *watchlog.Resource, rev uint64, initial bool) 
 		dst = appendRevision(dst, rev)
 		return append(append(dst, "}}"...), frameEnd...)
 	}
-	dst = append(dst, `{"kind":"`...)
-	dst = append(dst, r.Kind...)
-	dst = append(dst, `","apiVersion":"`...)
-	dst = append(dst, r.APIVersion()...)
-	dst = append(dst, `","metadata":{`...)
+	if s.kind != "" {
+		dst = s.appendPartial(dst)
+	} else {
+		dst = appendType(dst, r.Kind, r.APIVersion())
+	}
+	dst = append(dst, `,"metadata":{`...)
 	dst = appendRevision(dst, rev)
 	if initial {
 		dst = append(append(dst, ','), annotations...)
 	}
 	dst = append(dst, '}')
-	dst = append(dst, emptyRest[r.APIVersion()+" "+r.Kind]...)
+	if s.kind == "" {
+		dst = append(dst, emptyRest[r.APIVersion()+" "+r.Kind]...)
+	}
 	return append(append(dst, '}'), frameEnd...)
 }
 

@@ -36,8 +36,24 @@ func (s *Server) get(ctx context.Context, q *read, timeout time.Duration) error 
 	if o == nil {
 		return apierrors.NewNotFound(q.res.GroupResource(), name)
 	}
+	if err := q.form.shape.ofObject(q.res); err != nil {
+		return err
+	}
+	return q.writeObject(o)
+}
+
+// writeObject answers with an object.
+func (q *read) writeObject(o *watchlog.Object) error {
 	b := newBody(q.w, q.r, http.StatusOK, q.form)
-	b.buf = append(append(b.buf, o.JSON()...), '\n')
+	b.buf = append(q.form.shape.appendObject(b.buf, o, o.Rev()), '\n')
+	if q.form.encoding == encodeYAML {
+		out, err := appendYAML(nil, b.buf)
+		if err != nil {
+			b.abandon()
+			return err
+		}
+		b.buf = append(b.buf[:0], out...)
+	}
 	b.finish()
 	return nil
 }

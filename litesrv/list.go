@@ -34,12 +34,30 @@ func (s *Server) list(ctx context.Context, q *read, o *listOptions, timeout time
 	if !at.exact {
 		s.sayStale(q.w, q.log, at.snap.Rev())
 	}
+	if err := q.form.shape.ofList(q.res); err != nil {
+		return err
+	}
 	p := newPage(at, &sel, q.target.namespace)
 	defer p.release()
+	return q.writePage(p)
+}
+
+// writePage answers with a list. When it turns out in the midst of that that it can't be encoded, the connection is cut.
+func (q *read) writePage(p *page) error {
 	b := newBody(q.w, q.r, http.StatusOK, q.form)
-	defer b.finish()
-	p.write(b, q.res)
-	return nil
+	w := pageWriter{page: p, res: q.res, form: q.form, body: b}
+	err := w.write()
+	switch {
+	case err == nil:
+		b.finish()
+		return nil
+	case b.begun:
+		b.abandon()
+		panic(http.ErrAbortHandler)
+	default:
+		b.abandon()
+		return err
+	}
 }
 
 // listing decides what a list is answered from: the rows of the table in the Kubernetes documentation, "Semantics for

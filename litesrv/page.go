@@ -84,46 +84,6 @@ func (p *page) release() {
 	}
 }
 
-// write appends the list to b: the order of the keys is that of the type's JSON for built-in resources, and the
-// alphabet's for custom ones.
-func (p *page) write(b *body, r *watchlog.Resource) {
-	if r.Custom {
-		b.buf = append(b.buf, `{"apiVersion":"`...)
-		b.buf = append(b.buf, r.APIVersion()...)
-		b.buf = append(b.buf, `","items":[`...)
-		p.writeItems(b)
-		b.buf = append(b.buf, `],"kind":"`...)
-		b.buf = append(b.buf, r.ListKind...)
-		b.buf = append(b.buf, `","metadata":{`...)
-		b.buf = p.appendCustomMeta(b.buf)
-		b.buf = append(b.buf, "}}\n"...)
-		return
-	}
-	b.buf = append(b.buf, `{"kind":"`...)
-	b.buf = append(b.buf, r.ListKind...)
-	b.buf = append(b.buf, `","apiVersion":"`...)
-	b.buf = append(b.buf, r.APIVersion()...)
-	b.buf = append(b.buf, `","metadata":{`...)
-	b.buf = p.appendMeta(b.buf)
-	b.buf = append(b.buf, `},"items":[`...)
-	p.writeItems(b)
-	b.buf = append(b.buf, "]}\n"...)
-}
-
-func (p *page) writeItems(b *body) {
-	first := true
-	for o := range p.items {
-		if !first {
-			b.buf = append(b.buf, ',')
-		}
-		first = false
-		b.buf = o.AppendItem(b.buf)
-		if !b.spill() {
-			return
-		}
-	}
-}
-
 func (p *page) appendMeta(dst []byte) []byte {
 	dst = append(dst, `"resourceVersion":"`...)
 	dst = strconv.AppendUint(dst, p.rev, 10)

@@ -47,7 +47,11 @@ func (s *Server) answer(ctx context.Context, q *read) error {
 		}
 	}
 	if !q.res.Custom && !hasRoute(q.r.Header.Get("Accept")) {
-		return noRoute(collection)
+		types := mediaTypes("")
+		if collection {
+			types = append(types, streamTypes()...)
+		}
+		return noRoute(types)
 	}
 	if q.form, err = negotiate(q.r); err != nil {
 		return err

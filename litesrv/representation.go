@@ -15,6 +15,7 @@ type encoding uint8
 
 const (
 	encodeJSON encoding = iota
+	encodeYAML
 )
 
 // encodings are what can be produced, in the order in which an Accept that leaves the choice gets them.
@@ -24,17 +25,18 @@ var encodings = []struct {
 	stream    bool // can a watch be sent in it
 }{
 	{encodeJSON, "application/json", true},
+	{encodeYAML, "application/yaml", false},
 }
 
 // routed are the media types that kube-apiserver has routes for. An Accept for built-in resources that names none of
 // them is refused before anything else is looked at, and in another form.
 var routed = []string{"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"}
 
-// representation is the form in which a client wants an answer. Shapes other than the object itself (Table,
-// PartialObjectMetadata) are chosen here too once they are produced.
+// representation is the form in which a client wants an answer.
 type representation struct {
 	encoding encoding
-	pretty   bool
+	shape    shape
+	pretty   bool // indented; JSON only
 }
 
 // mediaType returns the Content-Type of the representation.
@@ -45,17 +47,22 @@ func (p representation) mediaType() string { return encodings[p.encoding].mediaT
 func negotiate(r *http.Request) (representation, error) {
 	p, ok := choose(r.Header.Get("Accept"), true)
 	if !ok {
-		return p, notAcceptable(false)
+		return p, notAcceptable(mediaTypes(""))
 	}
-	p.pretty = p.pretty || wantsPretty(r)
+	p.indent(r)
 	return p, nil
 }
 
 // negotiateError does the same for an error Status, which has no other shape. ok is false when none is acceptable.
 func negotiateError(r *http.Request) (representation, bool) {
 	p, ok := choose(r.Header.Get("Accept"), false)
-	p.pretty = p.pretty || wantsPretty(r)
+	p.indent(r)
 	return p, ok
+}
+
+// indent decides about indenting, which YAML doesn't know.
+func (p *representation) indent(r *http.Request) {
+	p.pretty = p.encoding == encodeJSON && (p.pretty || wantsPretty(r))
 }
 
 // choose returns the first acceptable representation. object is set when it is for an object or list.
@@ -68,8 +75,9 @@ func choose(accept string, object bool) (representation, bool) {
 			if !covers(clause, e.mediaType) {
 				continue
 			}
-			if pretty, ok := readParams(clause.Params, e.stream, object); ok {
-				return representation{encoding: e.encoding, pretty: pretty}, true
+			if p, ok := readParams(clause.Params, e.stream, object); ok {
+				p.encoding = e.encoding
+				return p, true
 			}
 		}
 	}
@@ -87,24 +95,26 @@ func covers(c goautoneg.Accept, mediaType string) bool {
 
 // readParams reads the parameters of a clause; ok is false when one asks for what can't be served. Unknown ones are
 // ignored.
-func readParams(params map[string]string, stream, object bool) (pretty, ok bool) {
+func readParams(params map[string]string, stream, object bool) (p representation, ok bool) {
 	for k, v := range params {
 		switch k {
 		case "as", "g", "v":
-			return false, false
+			if p.shape, ok = readShape(params); !ok || !object {
+				return p, false
+			}
 		case "stream":
 			if v != "" && (v != "watch" || !stream) {
-				return false, false
+				return p, false
 			}
 		case "sv":
 			if v != "" && (v != "v1" || !object) {
-				return false, false
+				return p, false
 			}
 		case "pretty":
-			pretty = v == "1"
+			p.pretty = v == "1"
 		}
 	}
-	return pretty, true
+	return p, true
 }
 
 // wantsPretty tells whether the query or the kind of client asks for indented JSON.
@@ -144,26 +154,19 @@ func hasRoute(accept string) bool {
 	}
 }
 
-// noRoute is the answer to an Accept without a route; list tells whether the path is a collection's.
-func noRoute(list bool) *apierrors.StatusError {
-	types := mediaTypes("")
-	if list {
-		types = append(types, streamTypes()...)
-	}
+// noRoute is the answer to an Accept without a route. types are what the path's routes produce.
+func noRoute(types []string) *apierrors.StatusError {
 	return fault(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		"406: Not Acceptable\n\nAvailable representations: "+strings.Join(types, ", "), &metav1.StatusDetails{})
 }
 
-// notAcceptable is the answer when there is a route but nothing that the client takes.
-func notAcceptable(watch bool) *apierrors.StatusError {
-	types := mediaTypes("")
-	if watch {
-		types = streamTypes()
-	}
+// notAcceptable is the answer when there is a route but nothing that the client takes of what there is.
+func notAcceptable(types []string) *apierrors.StatusError {
 	return fault(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		"only the following media types are accepted: "+strings.Join(types, ", "), nil)
 }
 
+// mediaTypes returns the media types of objects and lists, or with the suffix those of watches.
 func mediaTypes(suffix string) []string {
 	var types []string
 	for _, e := range encodings {

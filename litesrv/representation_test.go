@@ -2,12 +2,13 @@ package litesrv
 
 import (
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
 const (
-	noRouteJSON  = "406: Not Acceptable\n\nAvailable representations: application/json"
-	acceptedOnly = "only the following media types are accepted: application/json"
+	noRouteJSON  = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml"
+	acceptedOnly = "only the following media types are accepted: application/json, application/yaml"
 )
 
 func TestAccept(t *testing.T) {
@@ -35,13 +36,18 @@ func TestAccept(t *testing.T) {
 		{"application/vnd.kubernetes.protobuf,application/json", "", ""},
 		{"application/vnd.kubernetes.protobuf, */*", "", ""},
 		{table + ",application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", "", ""},
-		{"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json", "", ""},
+		{"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v2,application/json", "", ""},
+		{"application/yaml;stream=watch, application/json;q=0.1", "", ""},
 		{table, acceptedOnly, acceptedOnly},
 		{"application/json;v=v1", acceptedOnly, acceptedOnly},
 		{"application/json;stream=foo", acceptedOnly, acceptedOnly},
 		{"application/json;sv=v2", acceptedOnly, acceptedOnly},
 		{"application/vnd.kubernetes.protobuf", acceptedOnly, acceptedOnly},
-		{"application/yaml", acceptedOnly, acceptedOnly},
+		{"application/yaml;stream=watch", acceptedOnly, acceptedOnly},
+		{"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v2", acceptedOnly, acceptedOnly},
+		{"application/json;as=PartialObjectMetadata;v=v1", acceptedOnly, acceptedOnly},
+		{"application/json;as=PartialObjectMetadata", acceptedOnly, acceptedOnly},
+		{"application/json;as=Foo;g=meta.k8s.io;v=v1", acceptedOnly, acceptedOnly},
 		{"text/html", noRouteJSON, acceptedOnly},
 		{"APPLICATION/JSON", noRouteJSON, acceptedOnly},
 		{",", noRouteJSON, acceptedOnly},
@@ -75,7 +81,7 @@ func TestShapesOfNotAcceptable(t *testing.T) {
   "apiVersion": "v1",
   "metadata": {},
   "status": "Failure",
-  "message": "406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch",
+  "message": "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/json;stream=watch",
   "reason": "NotAcceptable",
   "details": {},
   "code": 406
@@ -87,7 +93,7 @@ func TestShapesOfNotAcceptable(t *testing.T) {
   "apiVersion": "v1",
   "metadata": {},
   "status": "Failure",
-  "message": "only the following media types are accepted: application/json",
+  "message": "only the following media types are accepted: application/json, application/yaml",
   "reason": "NotAcceptable",
   "code": 406
 }`)
@@ -151,17 +157,23 @@ func TestPretty(t *testing.T) {
 }
 
 func FuzzAccept(f *testing.F) {
-	for _, a := range []string{"", "*/*", "application/json;q=0.5;as=Table", ";;;,,,", "a/b/c;d", "application/json;pretty=1"} {
+	for _, a := range []string{"", "*/*", "application/json;q=0.5;as=Table", ";;;,,,", "a/b/c;d", "application/json;pretty=1",
+		"application/yaml;pretty=1", "*/*;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"} {
 		f.Add(a)
 	}
 	f.Fuzz(func(t *testing.T, accept string) {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Header["Accept"] = []string{accept}
 		p, err := negotiate(r)
-		if err == nil && p.mediaType() != "application/json" {
-			t.Errorf("%q: %s", accept, p.mediaType())
+		if err == nil && p.pretty && p.encoding == encodeYAML {
+			t.Errorf("%q: indented YAML", accept)
 		}
-		if _, ok := negotiateError(r); ok && err != nil && hasRoute(accept) {
+		if p.shape.kind != "" && (p.shape.kind != kindPartial && p.shape.kind != kindPartialList || !strings.Contains(accept, p.shape.kind)) {
+			t.Errorf("%q: shape %v", accept, p.shape)
+		}
+		if e, ok := negotiateError(r); e.shape != (shape{}) {
+			t.Errorf("%q: an error in the shape %v", accept, e.shape)
+		} else if ok && err != nil && hasRoute(accept) {
 			// An error has fewer shapes than an object, so what does for it does for the object.
 			t.Errorf("%q will do for an error only", accept)
 		}

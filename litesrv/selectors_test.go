@@ -38,8 +38,8 @@ func TestMatchingAllocatesNothing(t *testing.T) {
 	e := &watchlog.Event{Rev: 101, Shown: 101, Type: watchlog.Deleted, Object: o, Prev: o}
 	for name, f := range map[string]func(){
 		"match":    func() { s.matches(o) },
-		"frame":    func() { appendEvent(buf[:0], e, &s) },
-		"bookmark": func() { appendBookmark(buf[:0], configmaps, 101, true) },
+		"frame":    func() { appendEvent(buf[:0], e, &s, shape{}) },
+		"bookmark": func() { appendBookmark(buf[:0], configmaps, 101, true, shape{}) },
 	} {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
 			t.Errorf("%s allocates %v times", name, n)

@@ -20,6 +20,7 @@ type stream struct {
 	log    *watchlog.Log
 	res    *watchlog.Resource
 	sel    *selection
+	shape  shape
 	reader *watchlog.Reader // nil until begun
 	wake   chan struct{}
 	events [eventsAtOnce]*watchlog.Event
@@ -41,7 +42,7 @@ type stream struct {
 
 func newStream(s *Server, q *read, deadline time.Time, bookmarks bool) *stream {
 	t := &stream{
-		out: newOutlet(q.w), log: q.log, res: q.res, wake: make(chan struct{}, 1),
+		out: newOutlet(q.w), log: q.log, res: q.res, shape: q.form.shape, wake: make(chan struct{}, 1),
 		bookmarks: bookmarks, deadline: deadline,
 		sent:  s.metrics.frames.WithLabelValues(resourceLabel(q.res)),
 		gauge: s.metrics.watches.WithLabelValues(resourceLabel(q.res)),
@@ -72,7 +73,8 @@ func (t *stream) sendInitial(ctx context.Context, snap watchlog.Snapshot, marked
 	sent := 0
 	for o := range t.sel.objects(snap, "") {
 		b := t.out.buffer()
-		*b = appendAdded(*b, o)
+		*b = appendAdded(*b, o, t.shape)
+		t.refuse()
 		sent++
 		if t.out.spill(); t.out.dead || ctx.Err() != nil {
 			return
@@ -81,7 +83,8 @@ func (t *stream) sendInitial(ctx context.Context, snap watchlog.Snapshot, marked
 	t.sent.Add(float64(sent))
 	if marked {
 		b := t.out.buffer()
-		*b = appendBookmark(*b, t.res, snap.Rev(), true)
+		*b = appendBookmark(*b, t.res, snap.Rev(), true, t.shape)
+		t.refuse()
 	}
 	t.out.flush()
 }
@@ -100,6 +103,9 @@ func (t *stream) run(ctx context.Context) {
 		t.beat(now)
 		t.out.flush()
 		t.out.release()
+		if t.out.dead {
+			return
+		}
 		t.set(timer, now)
 		select {
 		case <-t.wake:
@@ -132,12 +138,21 @@ func (t *stream) drain(ctx context.Context) error {
 func (t *stream) sendEvent(e *watchlog.Event, page *watchlog.Page) {
 	b := t.out.buffer()
 	before := len(*b)
-	if *b = appendEvent(*b, e, t.sel); len(*b) == before {
+	if *b = appendEvent(*b, e, t.sel, t.shape); len(*b) == before {
 		return
 	}
+	t.refuse()
 	t.sent.Inc()
 	t.loose = e.Shown != e.Rev || !page.Gap.Empty()
 	t.out.spill()
+}
+
+// refuse ends a stream of objects that is to be one of lists, before the first of them: so does kube-apiserver, which
+// finds out when it can't encode that.
+func (t *stream) refuse() {
+	if t.shape.kind == kindPartialList {
+		t.out.dead = true
+	}
 }
 
 // passed takes note of how far a page has brought the client, and tells it when it could not know by itself.

@@ -44,6 +44,9 @@ func (s *Server) watch(ctx context.Context, q *read, o *listOptions) error {
 		}
 		return err
 	}
+	if q.form.encoding != encodeJSON {
+		return notAcceptable(streamTypes())
+	}
 	t := newStream(s, q, deadline, o.AllowWatchBookmarks)
 	defer t.close()
 	initial := o.SendInitialEvents != nil && *o.SendInitialEvents

@@ -1,0 +1,119 @@
+package litesrv
+
+import "github.com/tombolo-sync/tombolo/internal/watchlog"
+
+// pageWriter writes a page as a list. It is used by one goroutine.
+type pageWriter struct {
+	*page
+	res  *watchlog.Resource
+	form representation
+	body *body
+}
+
+// write writes the list. It fails when that can't be encoded; what is written by then stays written.
+func (p *pageWriter) write() error {
+	if p.form.encoding == encodeYAML {
+		return p.writeYAML()
+	}
+	p.writeJSON()
+	return nil
+}
+
+// sorted tells whether the keys of the list are sorted, as they are for custom resources.
+func (p *pageWriter) sorted() bool { return p.res.Custom && p.form.shape.kind == "" }
+
+// kind and apiVersion are those of the list.
+func (p *pageWriter) kind() string {
+	if p.form.shape.kind != "" {
+		return kindPartialList
+	}
+	return p.res.ListKind
+}
+
+func (p *pageWriter) apiVersion() string {
+	if p.form.shape.kind != "" {
+		return p.form.shape.apiVersion()
+	}
+	return p.res.APIVersion()
+}
+
+// writeJSON writes JSON: the order of the keys is that of the type's fields, and the alphabet's for custom resources.
+func (p *pageWriter) writeJSON() {
+	b := p.body
+	if !p.sorted() {
+		b.buf = appendType(b.buf, p.kind(), p.apiVersion())
+		b.buf = append(p.appendMeta(append(b.buf, `,"metadata":{`...)), `},"items":`...)
+		p.writeItems()
+		b.buf = append(b.buf, "}\n"...)
+		return
+	}
+	b.buf = append(append(b.buf, `{"apiVersion":"`...), p.apiVersion()...)
+	b.buf = append(b.buf, `","items":`...)
+	p.writeItems()
+	b.buf = append(append(b.buf, `,"kind":"`...), p.kind()...)
+	b.buf = append(p.appendCustomMeta(append(b.buf, `","metadata":{`...)), "}}\n"...)
+}
+
+func (p *pageWriter) writeItems() {
+	b := p.body
+	next := byte('[')
+	for o := range p.items {
+		b.buf = p.form.shape.appendItem(append(b.buf, next), o)
+		next = ','
+		if !b.spill() {
+			return
+		}
+	}
+	if next == ',' {
+		b.buf = append(b.buf, ']')
+	} else {
+		b.buf = append(b.buf, p.none()...)
+	}
+}
+
+// none is what stands for no items: kube-apiserver takes care of its lists that it isn't null, but not of those of
+// metadata.
+func (p *pageWriter) none() string {
+	if p.form.shape.kind != "" {
+		return "null"
+	}
+	return "[]"
+}
+
+// writeYAML writes YAML, in the order of the alphabet. Each item is encoded as a list of one, which looks as it does in
+// the whole.
+func (p *pageWriter) writeYAML() (err error) {
+	b := p.body
+	scratch := getBuffer()
+	defer putBuffer(scratch)
+	*scratch = append(append(append(*scratch, `{"apiVersion":"`...), p.apiVersion()...), `"}`...)
+	if b.buf, err = appendYAML(b.buf, *scratch); err != nil {
+		return err
+	}
+	b.buf = append(b.buf, "items:"...)
+	first := true
+	for o := range p.items {
+		if first {
+			b.buf = append(b.buf, '\n')
+		}
+		first = false
+		*scratch = append(p.form.shape.appendItem(append((*scratch)[:0], '['), o), ']')
+		if b.buf, err = appendYAML(b.buf, *scratch); err != nil {
+			return err
+		}
+		if !b.spill() {
+			return nil
+		}
+	}
+	if first {
+		b.buf = append(append(append(b.buf, ' '), p.none()...), '\n')
+	}
+	*scratch = append(append(append((*scratch)[:0], `{"kind":"`...), p.kind()...), `","metadata":{`...)
+	if p.sorted() {
+		*scratch = p.appendCustomMeta(*scratch)
+	} else {
+		*scratch = p.appendMeta(*scratch)
+	}
+	b.buf, err = appendYAML(b.buf, append(*scratch, "}}"...))
+	return err
+}
