@@ -49,19 +49,24 @@ func (s *sink) Flush() {
 func BenchmarkList(b *testing.B) {
 	w := newWorld(b, 100)
 	w.load(pods, bigPods(20_000)...)
+	w.load(widgets, bigPods(20_000)...)
 	s := w.server()
-	for _, c := range []struct{ name, path string }{
-		{"all", "/api/v1/pods?resourceVersion=0"},
-		{"watch list", "/api/v1/pods?watch=1&timeoutSeconds=100&allowWatchBookmarks=1"},
-		{"first page of 500", "/api/v1/pods?limit=500"},
-		{"last page of 500", "/api/v1/pods?limit=500&continue=" + token(100, "/ns48/pod-017000\x00")},
-		{"namespace", "/api/v1/namespaces/ns07/pods?resourceVersion=0"},
-		{"node", "/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%3Dnode-7"},
-		{"label", "/api/v1/pods?resourceVersion=0&labelSelector=app%3Dapp7"},
-		{"one", "/api/v1/namespaces/ns07/pods/pod-000007?resourceVersion=0"},
+	for _, c := range []struct{ name, path, accept string }{
+		{"all", "/api/v1/pods?resourceVersion=0", ""},
+		{"metadata of all", "/api/v1/pods?resourceVersion=0", asPartialList},
+		{"metadata of all custom ones", "/apis/ex.io/v1/widgets?resourceVersion=0", asPartialList},
+		{"first page of 500 as YAML", "/api/v1/pods?limit=500", "application/yaml"},
+		{"watch list", "/api/v1/pods?watch=1&timeoutSeconds=100&allowWatchBookmarks=1", ""},
+		{"first page of 500", "/api/v1/pods?limit=500", ""},
+		{"last page of 500", "/api/v1/pods?limit=500&continue=" + token(100, "/ns48/pod-017000\x00"), ""},
+		{"namespace", "/api/v1/namespaces/ns07/pods?resourceVersion=0", ""},
+		{"node", "/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%3Dnode-7", ""},
+		{"label", "/api/v1/pods?resourceVersion=0&labelSelector=app%3Dapp7", ""},
+		{"one", "/api/v1/namespaces/ns07/pods/pod-000007?resourceVersion=0", ""},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			r := httptest.NewRequest(http.MethodGet, c.path, nil)
+			r.Header.Set("Accept", c.accept)
 			b.ReportAllocs()
 			for b.Loop() {
 				ctx, cancel := context.WithCancel(b.Context())

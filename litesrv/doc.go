@@ -20,8 +20,11 @@
 //     and any other that may be behind, carries a Warning header with the time of the last contact and the revision.
 //   - A resource whose first sync is under way is waited for as long as for a future revision, then answered with 429.
 //     kube-apiserver doesn't wait, and reads single objects from etcd meanwhile.
-//   - Only JSON is produced. Tables and other encodings are not acceptable: clients that list JSON as an alternative,
-//     as all common ones do, get that. The texts of a 406 name what can be had here.
+//   - Tables and protobuf are not produced, and discovery is only in JSON: clients that list JSON as an alternative, as all
+//     common ones do, get that. The texts of a 406 name what can be had here.
+//   - A list in which a text can't be YAML is a 500 only within the first 192 KiB. Behind them the connection is cut.
+//   - The 406 for metadata in the wrong shape names kube-apiserver's Go type, which is a guess for resources that neither
+//     it nor a CRD serves.
 //   - Events are waited for like other resources. kube-apiserver refuses a future revision of them at once, because it
 //     reads them from etcd, which is never behind.
 //   - Bookmarks are also sent on watches of events, and at once after changes that a client can't resume between.
@@ -33,7 +36,8 @@
 //
 // # Cost
 //
-// Objects are never decoded or encoded here. A list by key, namespace, label or indexed field touches only the objects
-// of the narrowest of these. The last page of a list costs what the first does. A watch holds a cursor and no queue,
-// and while nothing happens no buffer either.
+// Objects are never decoded or encoded here, except for YAML, which takes about a thousand times as long as JSON and is
+// made of one object at a time. Metadata is cut out of the objects' bytes. A list by key, namespace, label or indexed
+// field touches only the objects of the narrowest of these. The last page of a list costs what the first does. A watch
+// holds a cursor and no queue, and while nothing happens no buffer either.
 package litesrv

@@ -27,7 +27,7 @@ type outlet struct {
 
 	buf   *[]byte   // pooled; nil while idle
 	armed time.Time // the write deadline that is set; zero when none is
-	dead  bool      // a write failed (the client is gone or has been too slow), or there is nothing to be sent to it any more
+	dead  bool      // nothing is sent any more; a write failed: the client is gone or has been too slow
 }
 
 func newOutlet(w http.ResponseWriter) outlet {

@@ -47,7 +47,7 @@ func (s shape) appendItem(dst []byte, o *watchlog.Object) []byte {
 	return s.appendObject(dst, o, o.Rev())
 }
 
-// appendPartial begins a PartialObjectMetadata.
+// appendPartial begins a PartialObjectMetadata, as appendType does.
 func (s shape) appendPartial(dst []byte) []byte {
 	dst = append(append(dst, `{"kind":"`...), kindPartial...)
 	return append(append(append(dst, `","apiVersion":"meta.k8s.io/`...), s.version...), '"')
