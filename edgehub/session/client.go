@@ -50,7 +50,6 @@ type Client struct {
 	linked  atomic.Bool  // a session is open
 	current atomic.Bool  // everything is caught up
 	bytes   atomic.Int64 // bytes that came from hubs, as they were on the wire
-	hub     atomic.Value // string: the hub of the session
 }
 
 // sayEvery is how often an edge that stays without a hub says so.

@@ -217,7 +217,6 @@ func (s *session) welcome(w *tombolov1.Welcome) error {
 	s.useful = time.Now()
 	s.progress = max(time.Second, time.Duration(w.GetProgressIntervalMs())*time.Millisecond)
 	s.c.metrics.sessions.Inc()
-	s.c.hub.Store(s.hub)
 	s.c.linked.Store(true)
 	s.c.log.Info("connected", "hub", s.hub, "software", w.GetSoftware(), "cluster", w.GetEpoch())
 	if err := s.dropForeign(); err != nil {
