@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
@@ -81,6 +83,25 @@ func TestSendOpsCutsWhereAPositionEnds(t *testing.T) {
 		if want := int64(4 * (batchBytes/2 + 1)); u.s.sent != want {
 			t.Errorf("%s: %d bytes under way, want %d", name, u.s.sent, want)
 		}
+	}
+}
+
+// TestObjectThatCannotBeSentStopsItsResourceAlone: the session goes on, and the edge is told why.
+func TestObjectThatCannotBeSentStopsItsResourceAlone(t *testing.T) {
+	res := &watchlog.Resource{Version: "v1", Name: "pods", Namespaced: true}
+	big, err := watchlog.NewDecoder(res).Decode(fmt.Appendf(nil,
+		`{"metadata":{"name":"big","namespace":"ns","resourceVersion":"5"},"data":"%s"}`, strings.Repeat("x", maxObject)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, stream := testSubscription()
+	u.log, u.phase, u.catchup = watchlog.New(res, watchlog.Config{}), changing, &catchup{objects: []*watchlog.Object{big}}
+	if _, err := u.step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m := stream.sent[len(stream.sent)-1].GetSubscription()
+	if u.phase != failed || !m.GetUnavailable() || !strings.Contains(m.GetReason(), "ns/big has") {
+		t.Errorf("phase %d, told %v", u.phase, m)
 	}
 }
 

@@ -24,9 +24,9 @@ func (brokenStream) Send(*tombolov1.SyncRequest) error { return errBroken }
 func (brokenStream) Recv() (*tombolov1.SyncResponse, error) { return nil, errBroken }
 
 // twoResources returns a session with pods as subscription 1 and secrets as 2, both at position 10 and empty.
-func twoResources(t *testing.T) *session {
+func twoResources(t *testing.T, o store.Options) *session {
 	t.Helper()
-	st, err := store.Open(t.TempDir(), store.Options{})
+	st, err := store.Open(t.TempDir(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func thing(name string, rev uint64) *tombolov1.Operation {
 // TestWhatIsStoredIsShownAlthoughTheAckFails: a stream that breaks right after the commit of a group leaves no log behind
 // its store, where nothing would follow any more.
 func TestWhatIsStoredIsShownAlthoughTheAckFails(t *testing.T) {
-	s := twoResources(t)
+	s := twoResources(t, store.Options{})
 	g := newGroup(s)
 	for id := range uint32(2) {
 		taken, err := g.take(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Batch{Batch: &tombolov1.Batch{
@@ -92,5 +92,34 @@ func TestWhatIsStoredIsShownAlthoughTheAckFails(t *testing.T) {
 		if st.Rev != 12 || l.Rev() != 12 || l.Snapshot().Len() != 1 {
 			t.Errorf("%s: stored at %d, shown at %d with %d objects", st.Resource.Name, st.Rev, l.Rev(), l.Snapshot().Len())
 		}
+	}
+}
+
+// TestSessionThatStoresNothingComesToNothing: with a full disk the hub's window comes over the link for nothing, so it
+// must not come again at once.
+func TestSessionThatStoresNothingComesToNothing(t *testing.T) {
+	full := false
+	s := twoResources(t, store.Options{Failpoint: func(step string) error {
+		if full && step == store.StepCommit {
+			return store.ErrDiskFull
+		}
+		return nil
+	}})
+	commit := func(rev uint64) error {
+		g := newGroup(s)
+		if _, err := g.take(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Batch{Batch: &tombolov1.Batch{
+			Subscription: 1, Operations: []*tombolov1.Operation{thing("a", rev)}, UptoRev: rev,
+		}}}); err != nil {
+			t.Fatal(err)
+		}
+		return g.commit()
+	}
+	s.progressed, full = false, true
+	if err := commit(12); !errors.Is(err, store.ErrDiskFull) || s.progressed {
+		t.Errorf("full: %v, progressed %v", err, s.progressed)
+	}
+	full = false
+	if err := commit(13); !errors.Is(err, errBroken) || !s.progressed {
+		t.Errorf("with space: %v, progressed %v", err, s.progressed)
 	}
 }

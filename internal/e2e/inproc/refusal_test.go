@@ -237,3 +237,30 @@ func dialRaw(t *testing.T, hub string) *grpc.ClientConn {
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
+
+// TestTwoEdgesUnderOneNameDoNotFlap: the newest wins, and the other one keeps away for a while.
+func TestTwoEdgesUnderOneNameDoNotFlap(t *testing.T) {
+	c := newFakeCloud(t)
+	c.put("a", "u1", "mine")
+	src := c.source()
+	src.load()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := &countingListener{Listener: lis}
+	serveHub(t, src, newScopes(t, allPods), counted)
+	first := startEdge(t, t.TempDir(), lis.Addr().String())
+	first.holds(c)
+	second := startEdge(t, t.TempDir(), lis.Addr().String())
+	second.holds(c)
+	for range 20 { // each a chance for the first one to come back
+		second.waitFor(c.bookmark())
+	}
+	if n := counted.accepted.Load(); n != 2 {
+		t.Errorf("%d connections of two edges", n)
+	}
+	if live, _ := second.Contact(); !live {
+		t.Error("the newest was thrown out")
+	}
+}
