@@ -93,8 +93,10 @@ func (u *subscription) operations(events []*watchlog.Event) []*tombolov1.Operati
 	return ops
 }
 
+var errTooLarge = errors.New("more than can be sent")
+
 func tooLarge(key string, size int) error {
-	return fmt.Errorf("%s has %d bytes, more than can be sent", key, size)
+	return fmt.Errorf("%s has %d bytes, %w", key, size, errTooLarge)
 }
 
 func operation(op watchlog.Op) *tombolov1.Operation {

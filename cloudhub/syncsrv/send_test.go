@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
@@ -100,6 +101,9 @@ func TestObjectThatCannotBeSentStopsItsResourceAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := stream.sent[len(stream.sent)-1].GetSubscription()
+	if time.Until(u.retryAt) < tooLargeDelay/2 {
+		t.Errorf("what was sent before is sent again in %v", time.Until(u.retryAt))
+	}
 	if u.phase != failed || !m.GetUnavailable() || !strings.Contains(m.GetReason(), "ns/big has") {
 		t.Errorf("phase %d, told %v", u.phase, m)
 	}

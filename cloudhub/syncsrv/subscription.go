@@ -68,6 +68,9 @@ const (
 	// maxAttempts is how many catch-ups in a row an edge may disagree with before its session is ended.
 	maxAttempts = 4
 	retryDelay  = 2 * time.Second
+	// tooLargeDelay is how long a resource rests that has an object which can't be sent: what comes before that object is
+	// sent again each time.
+	tooLargeDelay = time.Minute
 )
 
 func (s *session) newSubscription(gr schema.GroupResource, sc scope.Scope, have position) *subscription {
@@ -143,6 +146,9 @@ func (u *subscription) fail(err error) error {
 	u.letGo()
 	now := time.Now()
 	u.phase, u.retryAt = failed, now.Add(retryDelay)
+	if errors.Is(err, errTooLarge) {
+		u.retryAt = now.Add(tooLargeDelay)
+	}
 	if !errors.Is(err, apidoc.ErrUnknownResource) {
 		if u.failure == err.Error() {
 			return nil // said already

@@ -276,14 +276,16 @@ func (s *session) documents(m *tombolov1.Documents) error {
 	if m.GetMore() {
 		return nil
 	}
-	docs := s.docs
+	docs := slices.Clip(s.docs)
 	s.docs = nil
+	check := apidoc.NewSet()
+	if check.Replace(docs); check.Hash() != m.GetHash() {
+		return errors.New("the hub's API documents do not have the hash that it says")
+	}
 	if err := s.c.cfg.Store.Update(func(tx *store.Tx) error { return tx.PutDocuments(docs) }); err != nil {
 		return fmt.Errorf("store API documents: %w", err)
 	}
-	if s.c.docs.Replace(slices.Clip(docs)); s.c.docs.Hash() != m.GetHash() {
-		return errors.New("the hub's API documents do not have the hash that it says")
-	}
+	s.c.docs.Replace(docs)
 	return nil
 }
 

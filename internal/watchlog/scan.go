@@ -233,7 +233,7 @@ func simpleEscape(c byte) (byte, bool) {
 	}
 }
 
-// unescapeRune decodes a \uXXXX, or a surrogate pair of them, at the start of b and returns the length consumed; 0 when
+// unescapeRune decodes a \u with its four digits, or a surrogate pair of them, at the start of b and returns the length consumed; 0 when
 // it is malformed. A lone surrogate becomes U+FFFD, as in encoding/json.
 func unescapeRune(b []byte) (rune, int) {
 	hi, ok := hex4(b)
@@ -249,7 +249,7 @@ func unescapeRune(b []byte) (rune, int) {
 	return utf8.RuneError, 6
 }
 
-// hex4 reads the four digits of a \uXXXX at the start of b.
+// hex4 reads the four digits of a \u at the start of b.
 func hex4(b []byte) (rune, bool) {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0, false
