@@ -266,6 +266,9 @@ type SyncRequest struct {
 	//	*SyncRequest_Ack
 	//	*SyncRequest_Inventory
 	//	*SyncRequest_Need
+	//	*SyncRequest_Question
+	//	*SyncRequest_Demand
+	//	*SyncRequest_DocumentNeed
 	Message       isSyncRequest_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -344,6 +347,33 @@ func (x *SyncRequest) GetNeed() *Need {
 	return nil
 }
 
+func (x *SyncRequest) GetQuestion() *Question {
+	if x != nil {
+		if x, ok := x.Message.(*SyncRequest_Question); ok {
+			return x.Question
+		}
+	}
+	return nil
+}
+
+func (x *SyncRequest) GetDemand() *Demand {
+	if x != nil {
+		if x, ok := x.Message.(*SyncRequest_Demand); ok {
+			return x.Demand
+		}
+	}
+	return nil
+}
+
+func (x *SyncRequest) GetDocumentNeed() *DocumentNeed {
+	if x != nil {
+		if x, ok := x.Message.(*SyncRequest_DocumentNeed); ok {
+			return x.DocumentNeed
+		}
+	}
+	return nil
+}
+
 type isSyncRequest_Message interface {
 	isSyncRequest_Message()
 }
@@ -364,6 +394,18 @@ type SyncRequest_Need struct {
 	Need *Need `protobuf:"bytes,4,opt,name=need,proto3,oneof"`
 }
 
+type SyncRequest_Question struct {
+	Question *Question `protobuf:"bytes,5,opt,name=question,proto3,oneof"`
+}
+
+type SyncRequest_Demand struct {
+	Demand *Demand `protobuf:"bytes,6,opt,name=demand,proto3,oneof"`
+}
+
+type SyncRequest_DocumentNeed struct {
+	DocumentNeed *DocumentNeed `protobuf:"bytes,7,opt,name=document_need,json=documentNeed,proto3,oneof"`
+}
+
 func (*SyncRequest_Hello) isSyncRequest_Message() {}
 
 func (*SyncRequest_Ack) isSyncRequest_Message() {}
@@ -371,6 +413,12 @@ func (*SyncRequest_Ack) isSyncRequest_Message() {}
 func (*SyncRequest_Inventory) isSyncRequest_Message() {}
 
 func (*SyncRequest_Need) isSyncRequest_Message() {}
+
+func (*SyncRequest_Question) isSyncRequest_Message() {}
+
+func (*SyncRequest_Demand) isSyncRequest_Message() {}
+
+func (*SyncRequest_DocumentNeed) isSyncRequest_Message() {}
 
 // SyncResponse is a message from the hub. The first one is a Welcome, no other is.
 type SyncResponse struct {
@@ -385,6 +433,8 @@ type SyncResponse struct {
 	//	*SyncResponse_Unsubscription
 	//	*SyncResponse_Drain
 	//	*SyncResponse_Progress
+	//	*SyncResponse_Answer
+	//	*SyncResponse_DocumentIndex
 	Message       isSyncResponse_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -499,6 +549,24 @@ func (x *SyncResponse) GetProgress() *Progress {
 	return nil
 }
 
+func (x *SyncResponse) GetAnswer() *Answer {
+	if x != nil {
+		if x, ok := x.Message.(*SyncResponse_Answer); ok {
+			return x.Answer
+		}
+	}
+	return nil
+}
+
+func (x *SyncResponse) GetDocumentIndex() *DocumentIndex {
+	if x != nil {
+		if x, ok := x.Message.(*SyncResponse_DocumentIndex); ok {
+			return x.DocumentIndex
+		}
+	}
+	return nil
+}
+
 type isSyncResponse_Message interface {
 	isSyncResponse_Message()
 }
@@ -535,6 +603,14 @@ type SyncResponse_Progress struct {
 	Progress *Progress `protobuf:"bytes,8,opt,name=progress,proto3,oneof"`
 }
 
+type SyncResponse_Answer struct {
+	Answer *Answer `protobuf:"bytes,9,opt,name=answer,proto3,oneof"`
+}
+
+type SyncResponse_DocumentIndex struct {
+	DocumentIndex *DocumentIndex `protobuf:"bytes,10,opt,name=document_index,json=documentIndex,proto3,oneof"`
+}
+
 func (*SyncResponse_Welcome) isSyncResponse_Message() {}
 
 func (*SyncResponse_Subscription) isSyncResponse_Message() {}
@@ -551,6 +627,10 @@ func (*SyncResponse_Drain) isSyncResponse_Message() {}
 
 func (*SyncResponse_Progress) isSyncResponse_Message() {}
 
+func (*SyncResponse_Answer) isSyncResponse_Message() {}
+
+func (*SyncResponse_DocumentIndex) isSyncResponse_Message() {}
+
 // Hello opens a session.
 type Hello struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -565,7 +645,9 @@ type Hello struct {
 	// Hash of the API documents that the edge holds, empty for none.
 	DocumentsHash string `protobuf:"bytes,5,opt,name=documents_hash,json=documentsHash,proto3" json:"documents_hash,omitempty"`
 	// The edge's software version, for status and logs.
-	Software      string `protobuf:"bytes,6,opt,name=software,proto3" json:"software,omitempty"`
+	Software string `protobuf:"bytes,6,opt,name=software,proto3" json:"software,omitempty"`
+	// The resources that the edge wants of those that its scope offers on demand: see Demand.
+	Demand        []*Resource `protobuf:"bytes,7,rep,name=demand,proto3" json:"demand,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -640,6 +722,13 @@ func (x *Hello) GetSoftware() string {
 		return x.Software
 	}
 	return ""
+}
+
+func (x *Hello) GetDemand() []*Resource {
+	if x != nil {
+		return x.Demand
+	}
+	return nil
 }
 
 // Resource names a Kubernetes resource without a version.
@@ -806,7 +895,8 @@ type Welcome struct {
 	// Milliseconds after which the hub sends a Progress at the latest. An edge that hears nothing for several times as
 	// long has lost the hub.
 	ProgressIntervalMs uint32 `protobuf:"varint,5,opt,name=progress_interval_ms,json=progressIntervalMs,proto3" json:"progress_interval_ms,omitempty"`
-	// The resources of the edge's scope. A Subscription follows for each.
+	// The resources of the edge's scope that are synced in any case, and those of its demand that the scope offers. A
+	// Subscription follows for each.
 	Scope         []*Resource `protobuf:"bytes,6,rep,name=scope,proto3" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -994,7 +1084,10 @@ type ResourceInfo struct {
 	// Served from a CRD.
 	Custom bool `protobuf:"varint,5,opt,name=custom,proto3" json:"custom,omitempty"`
 	// The field labels that selectors may use, beside metadata.name and metadata.namespace.
-	Fields        []*Field `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
+	Fields []*Field `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
+	// The columns of the resource's table: the JSON of the columnDefinitions as the API server gave it. Empty when it gives
+	// no tables of the resource.
+	Columns       []byte `protobuf:"bytes,7,opt,name=columns,proto3" json:"columns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1067,6 +1160,13 @@ func (x *ResourceInfo) GetCustom() bool {
 func (x *ResourceInfo) GetFields() []*Field {
 	if x != nil {
 		return x.Fields
+	}
+	return nil
+}
+
+func (x *ResourceInfo) GetColumns() []byte {
+	if x != nil {
+		return x.Columns
 	}
 	return nil
 }
@@ -1239,8 +1339,12 @@ type Operation struct {
 	// The revision of the version that a patch is against.
 	BaseRev uint64 `protobuf:"varint,5,opt,name=base_rev,json=baseRev,proto3" json:"base_rev,omitempty"`
 	// CRC-32C of the object's JSON.
-	Crc32C        uint32 `protobuf:"fixed32,6,opt,name=crc32c,proto3" json:"crc32c,omitempty"`
-	Data          []byte `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"`
+	Crc32C uint32 `protobuf:"fixed32,6,opt,name=crc32c,proto3" json:"crc32c,omitempty"`
+	Data   []byte `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"`
+	// The cells of the object's row in the resource's table, a JSON array. A cell that tells an age is an object
+	// {"since": time, "format": text} instead, in which %s in the format stands for the age, so that it is true whenever it
+	// is shown. Empty when there are none. crc32c goes over data and then cells.
+	Cells         []byte `protobuf:"bytes,8,opt,name=cells,proto3" json:"cells,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1320,6 +1424,13 @@ func (x *Operation) GetCrc32C() uint32 {
 func (x *Operation) GetData() []byte {
 	if x != nil {
 		return x.Data
+	}
+	return nil
+}
+
+func (x *Operation) GetCells() []byte {
+	if x != nil {
+		return x.Cells
 	}
 	return nil
 }
@@ -1704,7 +1815,7 @@ type Item struct {
 	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Uid   string                 `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
 	Rev   uint64                 `protobuf:"varint,3,opt,name=rev,proto3" json:"rev,omitempty"`
-	// CRC-32C of the JSON.
+	// CRC-32C of the JSON and then the cells.
 	Crc32C        uint32 `protobuf:"fixed32,4,opt,name=crc32c,proto3" json:"crc32c,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1822,12 +1933,382 @@ func (x *Need) GetKeys() []string {
 	return nil
 }
 
-// Documents replaces the API documents (discovery, version) at the edge.
+// Question asks for a proof that the edge is no older than the moment of the question, for a part of a subscription.
+type Question struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Chosen by the edge, unique within the session.
+	Id           uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Subscription uint32 `protobuf:"varint,2,opt,name=subscription,proto3" json:"subscription,omitempty"`
+	// The part: all of it when these are empty.
+	Namespace     string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	LabelSelector string `protobuf:"bytes,5,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
+	FieldSelector string `protobuf:"bytes,6,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
+	// The edge wants to be at this revision at least, which one of its clients has seen elsewhere. 0: no matter.
+	MinRev        uint64 `protobuf:"varint,7,opt,name=min_rev,json=minRev,proto3" json:"min_rev,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Question) Reset() {
+	*x = Question{}
+	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Question) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Question) ProtoMessage() {}
+
+func (x *Question) ProtoReflect() protoreflect.Message {
+	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Question.ProtoReflect.Descriptor instead.
+func (*Question) Descriptor() ([]byte, []int) {
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Question) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Question) GetSubscription() uint32 {
+	if x != nil {
+		return x.Subscription
+	}
+	return 0
+}
+
+func (x *Question) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *Question) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Question) GetLabelSelector() string {
+	if x != nil {
+		return x.LabelSelector
+	}
+	return ""
+}
+
+func (x *Question) GetFieldSelector() string {
+	if x != nil {
+		return x.FieldSelector
+	}
+	return ""
+}
+
+func (x *Question) GetMinRev() uint64 {
+	if x != nil {
+		return x.MinRev
+	}
+	return 0
+}
+
+// Answer answers a Question. When it comes, everything has been sent that the cloud had in that part when the question
+// came.
+type Answer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Everything of the subscription up to this revision was sent before.
+	Rev uint64 `protobuf:"varint,2,opt,name=rev,proto3" json:"rev,omitempty"`
+	// Why there is no proof; empty when there is.
+	Failure       string `protobuf:"bytes,3,opt,name=failure,proto3" json:"failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Answer) Reset() {
+	*x = Answer{}
+	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Answer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Answer) ProtoMessage() {}
+
+func (x *Answer) ProtoReflect() protoreflect.Message {
+	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Answer.ProtoReflect.Descriptor instead.
+func (*Answer) Descriptor() ([]byte, []int) {
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Answer) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Answer) GetRev() uint64 {
+	if x != nil {
+		return x.Rev
+	}
+	return 0
+}
+
+func (x *Answer) GetFailure() string {
+	if x != nil {
+		return x.Failure
+	}
+	return ""
+}
+
+// Demand names all resources that the edge wants of those that its scope offers on demand. It replaces what was said
+// before. A Subscription follows for each new one, or an Unsubscription that says why not.
+type Demand struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Resources     []*Resource            `protobuf:"bytes,1,rep,name=resources,proto3" json:"resources,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Demand) Reset() {
+	*x = Demand{}
+	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Demand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Demand) ProtoMessage() {}
+
+func (x *Demand) ProtoReflect() protoreflect.Message {
+	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Demand.ProtoReflect.Descriptor instead.
+func (*Demand) Descriptor() ([]byte, []int) {
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Demand) GetResources() []*Resource {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
+// DocumentIndex lists the API documents (discovery, OpenAPI, version) that the edge is to hold. The edge forgets the
+// others, and asks for those whose hash is not that of what it holds.
+type DocumentIndex struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Entries []*DocumentEntry       `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// Hash over the index, for Hello.
+	Hash          string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DocumentIndex) Reset() {
+	*x = DocumentIndex{}
+	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DocumentIndex) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DocumentIndex) ProtoMessage() {}
+
+func (x *DocumentIndex) ProtoReflect() protoreflect.Message {
+	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DocumentIndex.ProtoReflect.Descriptor instead.
+func (*DocumentIndex) Descriptor() ([]byte, []int) {
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *DocumentIndex) GetEntries() []*DocumentEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+func (x *DocumentIndex) GetHash() string {
+	if x != nil {
+		return x.Hash
+	}
+	return ""
+}
+
+// DocumentEntry names a version of a document.
+type DocumentEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// The Accept header that selects this form, empty for plain JSON.
+	Accept string `protobuf:"bytes,2,opt,name=accept,proto3" json:"accept,omitempty"`
+	// SHA-256 over the document, cut to 128 bits.
+	Hash          []byte `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DocumentEntry) Reset() {
+	*x = DocumentEntry{}
+	mi := &file_tombolo_v1_sync_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DocumentEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DocumentEntry) ProtoMessage() {}
+
+func (x *DocumentEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_tombolo_v1_sync_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DocumentEntry.ProtoReflect.Descriptor instead.
+func (*DocumentEntry) Descriptor() ([]byte, []int) {
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *DocumentEntry) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *DocumentEntry) GetAccept() string {
+	if x != nil {
+		return x.Accept
+	}
+	return ""
+}
+
+func (x *DocumentEntry) GetHash() []byte {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
+// DocumentNeed asks for documents of the last index, by their places in it.
+type DocumentNeed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Entries       []uint32               `protobuf:"varint,1,rep,packed,name=entries,proto3" json:"entries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DocumentNeed) Reset() {
+	*x = DocumentNeed{}
+	mi := &file_tombolo_v1_sync_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DocumentNeed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DocumentNeed) ProtoMessage() {}
+
+func (x *DocumentNeed) ProtoReflect() protoreflect.Message {
+	mi := &file_tombolo_v1_sync_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DocumentNeed.ProtoReflect.Descriptor instead.
+func (*DocumentNeed) Descriptor() ([]byte, []int) {
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *DocumentNeed) GetEntries() []uint32 {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+// Documents brings the documents that the edge needs.
 type Documents struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Documents []*Document            `protobuf:"bytes,1,rep,name=documents,proto3" json:"documents,omitempty"`
-	Hash      string                 `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
-	// More messages belong to the same set.
+	// The index that they are of.
+	Hash string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
+	// More messages follow.
 	More          bool `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1835,7 +2316,7 @@ type Documents struct {
 
 func (x *Documents) Reset() {
 	*x = Documents{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +2328,7 @@ func (x *Documents) String() string {
 func (*Documents) ProtoMessage() {}
 
 func (x *Documents) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +2341,7 @@ func (x *Documents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Documents.ProtoReflect.Descriptor instead.
 func (*Documents) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{19}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Documents) GetDocuments() []*Document {
@@ -1889,9 +2370,10 @@ type Document struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	// The Accept header that selects this form, empty for plain JSON.
-	Accept        string `protobuf:"bytes,2,opt,name=accept,proto3" json:"accept,omitempty"`
-	MediaType     string `protobuf:"bytes,3,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
-	Etag          string `protobuf:"bytes,4,opt,name=etag,proto3" json:"etag,omitempty"`
+	Accept    string `protobuf:"bytes,2,opt,name=accept,proto3" json:"accept,omitempty"`
+	MediaType string `protobuf:"bytes,3,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
+	Etag      string `protobuf:"bytes,4,opt,name=etag,proto3" json:"etag,omitempty"`
+	// A zstd frame.
 	Body          []byte `protobuf:"bytes,5,opt,name=body,proto3" json:"body,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1899,7 +2381,7 @@ type Document struct {
 
 func (x *Document) Reset() {
 	*x = Document{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +2393,7 @@ func (x *Document) String() string {
 func (*Document) ProtoMessage() {}
 
 func (x *Document) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +2406,7 @@ func (x *Document) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Document.ProtoReflect.Descriptor instead.
 func (*Document) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{20}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Document) GetPath() string {
@@ -1962,8 +2444,8 @@ func (x *Document) GetBody() []byte {
 	return nil
 }
 
-// Unsubscription says that a resource is no longer in the edge's scope, or no longer exists in the cloud. The edge
-// forgets it.
+// Unsubscription says that a resource is not, or no longer, in the edge's scope, or no longer exists in the cloud. The
+// edge forgets it.
 type Unsubscription struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Resource      *Resource              `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
@@ -1974,7 +2456,7 @@ type Unsubscription struct {
 
 func (x *Unsubscription) Reset() {
 	*x = Unsubscription{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1986,7 +2468,7 @@ func (x *Unsubscription) String() string {
 func (*Unsubscription) ProtoMessage() {}
 
 func (x *Unsubscription) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1999,7 +2481,7 @@ func (x *Unsubscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unsubscription.ProtoReflect.Descriptor instead.
 func (*Unsubscription) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{21}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Unsubscription) GetResource() *Resource {
@@ -2027,7 +2509,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2039,7 +2521,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2052,7 +2534,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{22}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Drain) GetRetryAfterMs() uint32 {
@@ -2067,13 +2549,16 @@ var File_tombolo_v1_sync_proto protoreflect.FileDescriptor
 const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\n" +
 	"\x15tombolo/v1/sync.proto\x12\n" +
-	"tombolo.v1\"\xc7\x01\n" +
+	"tombolo.v1\"\xea\x02\n" +
 	"\vSyncRequest\x12)\n" +
 	"\x05hello\x18\x01 \x01(\v2\x11.tombolo.v1.HelloH\x00R\x05hello\x12#\n" +
 	"\x03ack\x18\x02 \x01(\v2\x0f.tombolo.v1.AckH\x00R\x03ack\x125\n" +
 	"\tinventory\x18\x03 \x01(\v2\x15.tombolo.v1.InventoryH\x00R\tinventory\x12&\n" +
-	"\x04need\x18\x04 \x01(\v2\x10.tombolo.v1.NeedH\x00R\x04needB\t\n" +
-	"\amessage\"\xcb\x03\n" +
+	"\x04need\x18\x04 \x01(\v2\x10.tombolo.v1.NeedH\x00R\x04need\x122\n" +
+	"\bquestion\x18\x05 \x01(\v2\x14.tombolo.v1.QuestionH\x00R\bquestion\x12,\n" +
+	"\x06demand\x18\x06 \x01(\v2\x12.tombolo.v1.DemandH\x00R\x06demand\x12?\n" +
+	"\rdocument_need\x18\a \x01(\v2\x18.tombolo.v1.DocumentNeedH\x00R\fdocumentNeedB\t\n" +
+	"\amessage\"\xbd\x04\n" +
 	"\fSyncResponse\x12/\n" +
 	"\awelcome\x18\x01 \x01(\v2\x13.tombolo.v1.WelcomeH\x00R\awelcome\x12>\n" +
 	"\fsubscription\x18\x02 \x01(\v2\x18.tombolo.v1.SubscriptionH\x00R\fsubscription\x12)\n" +
@@ -2084,15 +2569,19 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\tdocuments\x18\x05 \x01(\v2\x15.tombolo.v1.DocumentsH\x00R\tdocuments\x12D\n" +
 	"\x0eunsubscription\x18\x06 \x01(\v2\x1a.tombolo.v1.UnsubscriptionH\x00R\x0eunsubscription\x12)\n" +
 	"\x05drain\x18\a \x01(\v2\x11.tombolo.v1.DrainH\x00R\x05drain\x122\n" +
-	"\bprogress\x18\b \x01(\v2\x14.tombolo.v1.ProgressH\x00R\bprogressB\t\n" +
-	"\amessage\"\xe8\x01\n" +
+	"\bprogress\x18\b \x01(\v2\x14.tombolo.v1.ProgressH\x00R\bprogress\x12,\n" +
+	"\x06answer\x18\t \x01(\v2\x12.tombolo.v1.AnswerH\x00R\x06answer\x12B\n" +
+	"\x0edocument_index\x18\n" +
+	" \x01(\v2\x19.tombolo.v1.DocumentIndexH\x00R\rdocumentIndexB\t\n" +
+	"\amessage\"\x96\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12:\n" +
 	"\fcapabilities\x18\x02 \x03(\x0e2\x16.tombolo.v1.CapabilityR\fcapabilities\x12\x12\n" +
 	"\x04edge\x18\x03 \x01(\tR\x04edge\x122\n" +
 	"\tpositions\x18\x04 \x03(\v2\x14.tombolo.v1.PositionR\tpositions\x12%\n" +
 	"\x0edocuments_hash\x18\x05 \x01(\tR\rdocumentsHash\x12\x1a\n" +
-	"\bsoftware\x18\x06 \x01(\tR\bsoftware\"<\n" +
+	"\bsoftware\x18\x06 \x01(\tR\bsoftware\x12,\n" +
+	"\x06demand\x18\a \x03(\v2\x14.tombolo.v1.ResourceR\x06demand\"<\n" +
 	"\bResource\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x1a\n" +
 	"\bresource\x18\x02 \x01(\tR\bresource\"\xc5\x01\n" +
@@ -2119,7 +2608,7 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\x04view\x18\x04 \x01(\tR\x04view\x12$\n" +
 	"\x04plan\x18\x05 \x01(\x0e2\x10.tombolo.v1.PlanR\x04plan\x12\x16\n" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x12 \n" +
-	"\vunavailable\x18\a \x01(\bR\vunavailable\"\xbc\x01\n" +
+	"\vunavailable\x18\a \x01(\bR\vunavailable\"\xd6\x01\n" +
 	"\fResourceInfo\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1b\n" +
@@ -2128,7 +2617,8 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"namespaced\x18\x04 \x01(\bR\n" +
 	"namespaced\x12\x16\n" +
 	"\x06custom\x18\x05 \x01(\bR\x06custom\x12)\n" +
-	"\x06fields\x18\x06 \x03(\v2\x11.tombolo.v1.FieldR\x06fields\"e\n" +
+	"\x06fields\x18\x06 \x03(\v2\x11.tombolo.v1.FieldR\x06fields\x12\x18\n" +
+	"\acolumns\x18\a \x01(\fR\acolumns\"e\n" +
 	"\x05Field\x12\x14\n" +
 	"\x05label\x18\x01 \x01(\tR\x05label\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x18\n" +
@@ -2141,7 +2631,7 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"operations\x12\x19\n" +
 	"\bupto_rev\x18\x03 \x01(\x04R\auptoRev\x12\x12\n" +
 	"\x04more\x18\x04 \x01(\bR\x04more\x12\x19\n" +
-	"\bgap_from\x18\x05 \x01(\x04R\agapFrom\"\xd7\x01\n" +
+	"\bgap_from\x18\x05 \x01(\x04R\agapFrom\"\xed\x01\n" +
 	"\tOperation\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x19.tombolo.v1.OperationTypeR\x04type\x12\x10\n" +
@@ -2149,7 +2639,8 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\bencoding\x18\x04 \x01(\x0e2\x14.tombolo.v1.EncodingR\bencoding\x12\x19\n" +
 	"\bbase_rev\x18\x05 \x01(\x04R\abaseRev\x12\x16\n" +
 	"\x06crc32c\x18\x06 \x01(\aR\x06crc32c\x12\x12\n" +
-	"\x04data\x18\a \x01(\fR\x04data\"a\n" +
+	"\x04data\x18\a \x01(\fR\x04data\x12\x14\n" +
+	"\x05cells\x18\b \x01(\fR\x05cells\"a\n" +
 	"\bProgress\x12/\n" +
 	"\badvances\x18\x01 \x03(\v2\x13.tombolo.v1.AdvanceR\badvances\x12$\n" +
 	"\x04lost\x18\x02 \x03(\v2\x10.tombolo.v1.LossR\x04lost\"A\n" +
@@ -2182,7 +2673,30 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\x06crc32c\x18\x04 \x01(\aR\x06crc32c\">\n" +
 	"\x04Need\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x12\x12\n" +
-	"\x04keys\x18\x02 \x03(\tR\x04keys\"g\n" +
+	"\x04keys\x18\x02 \x03(\tR\x04keys\"\xd7\x01\n" +
+	"\bQuestion\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\"\n" +
+	"\fsubscription\x18\x02 \x01(\rR\fsubscription\x12\x1c\n" +
+	"\tnamespace\x18\x03 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12%\n" +
+	"\x0elabel_selector\x18\x05 \x01(\tR\rlabelSelector\x12%\n" +
+	"\x0efield_selector\x18\x06 \x01(\tR\rfieldSelector\x12\x17\n" +
+	"\amin_rev\x18\a \x01(\x04R\x06minRev\"D\n" +
+	"\x06Answer\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x10\n" +
+	"\x03rev\x18\x02 \x01(\x04R\x03rev\x12\x18\n" +
+	"\afailure\x18\x03 \x01(\tR\afailure\"<\n" +
+	"\x06Demand\x122\n" +
+	"\tresources\x18\x01 \x03(\v2\x14.tombolo.v1.ResourceR\tresources\"X\n" +
+	"\rDocumentIndex\x123\n" +
+	"\aentries\x18\x01 \x03(\v2\x19.tombolo.v1.DocumentEntryR\aentries\x12\x12\n" +
+	"\x04hash\x18\x02 \x01(\tR\x04hash\"O\n" +
+	"\rDocumentEntry\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
+	"\x06accept\x18\x02 \x01(\tR\x06accept\x12\x12\n" +
+	"\x04hash\x18\x03 \x01(\fR\x04hash\"(\n" +
+	"\fDocumentNeed\x12\x18\n" +
+	"\aentries\x18\x01 \x03(\rR\aentries\"g\n" +
 	"\tDocuments\x122\n" +
 	"\tdocuments\x18\x01 \x03(\v2\x14.tombolo.v1.DocumentR\tdocuments\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\tR\x04hash\x12\x12\n" +
@@ -2235,7 +2749,7 @@ func file_tombolo_v1_sync_proto_rawDescGZIP() []byte {
 }
 
 var file_tombolo_v1_sync_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_tombolo_v1_sync_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_tombolo_v1_sync_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_tombolo_v1_sync_proto_goTypes = []any{
 	(Capability)(0),        // 0: tombolo.v1.Capability
 	(Plan)(0),              // 1: tombolo.v1.Plan
@@ -2260,49 +2774,63 @@ var file_tombolo_v1_sync_proto_goTypes = []any{
 	(*Inventory)(nil),      // 20: tombolo.v1.Inventory
 	(*Item)(nil),           // 21: tombolo.v1.Item
 	(*Need)(nil),           // 22: tombolo.v1.Need
-	(*Documents)(nil),      // 23: tombolo.v1.Documents
-	(*Document)(nil),       // 24: tombolo.v1.Document
-	(*Unsubscription)(nil), // 25: tombolo.v1.Unsubscription
-	(*Drain)(nil),          // 26: tombolo.v1.Drain
+	(*Question)(nil),       // 23: tombolo.v1.Question
+	(*Answer)(nil),         // 24: tombolo.v1.Answer
+	(*Demand)(nil),         // 25: tombolo.v1.Demand
+	(*DocumentIndex)(nil),  // 26: tombolo.v1.DocumentIndex
+	(*DocumentEntry)(nil),  // 27: tombolo.v1.DocumentEntry
+	(*DocumentNeed)(nil),   // 28: tombolo.v1.DocumentNeed
+	(*Documents)(nil),      // 29: tombolo.v1.Documents
+	(*Document)(nil),       // 30: tombolo.v1.Document
+	(*Unsubscription)(nil), // 31: tombolo.v1.Unsubscription
+	(*Drain)(nil),          // 32: tombolo.v1.Drain
 }
 var file_tombolo_v1_sync_proto_depIdxs = []int32{
 	6,  // 0: tombolo.v1.SyncRequest.hello:type_name -> tombolo.v1.Hello
 	19, // 1: tombolo.v1.SyncRequest.ack:type_name -> tombolo.v1.Ack
 	20, // 2: tombolo.v1.SyncRequest.inventory:type_name -> tombolo.v1.Inventory
 	22, // 3: tombolo.v1.SyncRequest.need:type_name -> tombolo.v1.Need
-	9,  // 4: tombolo.v1.SyncResponse.welcome:type_name -> tombolo.v1.Welcome
-	10, // 5: tombolo.v1.SyncResponse.subscription:type_name -> tombolo.v1.Subscription
-	13, // 6: tombolo.v1.SyncResponse.batch:type_name -> tombolo.v1.Batch
-	18, // 7: tombolo.v1.SyncResponse.checkpoint:type_name -> tombolo.v1.Checkpoint
-	23, // 8: tombolo.v1.SyncResponse.documents:type_name -> tombolo.v1.Documents
-	25, // 9: tombolo.v1.SyncResponse.unsubscription:type_name -> tombolo.v1.Unsubscription
-	26, // 10: tombolo.v1.SyncResponse.drain:type_name -> tombolo.v1.Drain
-	15, // 11: tombolo.v1.SyncResponse.progress:type_name -> tombolo.v1.Progress
-	0,  // 12: tombolo.v1.Hello.capabilities:type_name -> tombolo.v1.Capability
-	8,  // 13: tombolo.v1.Hello.positions:type_name -> tombolo.v1.Position
-	7,  // 14: tombolo.v1.Position.resource:type_name -> tombolo.v1.Resource
-	0,  // 15: tombolo.v1.Welcome.capabilities:type_name -> tombolo.v1.Capability
-	7,  // 16: tombolo.v1.Welcome.scope:type_name -> tombolo.v1.Resource
-	7,  // 17: tombolo.v1.Subscription.resource:type_name -> tombolo.v1.Resource
-	11, // 18: tombolo.v1.Subscription.info:type_name -> tombolo.v1.ResourceInfo
-	1,  // 19: tombolo.v1.Subscription.plan:type_name -> tombolo.v1.Plan
-	12, // 20: tombolo.v1.ResourceInfo.fields:type_name -> tombolo.v1.Field
-	14, // 21: tombolo.v1.Batch.operations:type_name -> tombolo.v1.Operation
-	2,  // 22: tombolo.v1.Operation.type:type_name -> tombolo.v1.OperationType
-	3,  // 23: tombolo.v1.Operation.encoding:type_name -> tombolo.v1.Encoding
-	17, // 24: tombolo.v1.Progress.advances:type_name -> tombolo.v1.Advance
-	16, // 25: tombolo.v1.Progress.lost:type_name -> tombolo.v1.Loss
-	16, // 26: tombolo.v1.Checkpoint.lost:type_name -> tombolo.v1.Loss
-	21, // 27: tombolo.v1.Inventory.items:type_name -> tombolo.v1.Item
-	24, // 28: tombolo.v1.Documents.documents:type_name -> tombolo.v1.Document
-	7,  // 29: tombolo.v1.Unsubscription.resource:type_name -> tombolo.v1.Resource
-	4,  // 30: tombolo.v1.SyncService.Sync:input_type -> tombolo.v1.SyncRequest
-	5,  // 31: tombolo.v1.SyncService.Sync:output_type -> tombolo.v1.SyncResponse
-	31, // [31:32] is the sub-list for method output_type
-	30, // [30:31] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	23, // 4: tombolo.v1.SyncRequest.question:type_name -> tombolo.v1.Question
+	25, // 5: tombolo.v1.SyncRequest.demand:type_name -> tombolo.v1.Demand
+	28, // 6: tombolo.v1.SyncRequest.document_need:type_name -> tombolo.v1.DocumentNeed
+	9,  // 7: tombolo.v1.SyncResponse.welcome:type_name -> tombolo.v1.Welcome
+	10, // 8: tombolo.v1.SyncResponse.subscription:type_name -> tombolo.v1.Subscription
+	13, // 9: tombolo.v1.SyncResponse.batch:type_name -> tombolo.v1.Batch
+	18, // 10: tombolo.v1.SyncResponse.checkpoint:type_name -> tombolo.v1.Checkpoint
+	29, // 11: tombolo.v1.SyncResponse.documents:type_name -> tombolo.v1.Documents
+	31, // 12: tombolo.v1.SyncResponse.unsubscription:type_name -> tombolo.v1.Unsubscription
+	32, // 13: tombolo.v1.SyncResponse.drain:type_name -> tombolo.v1.Drain
+	15, // 14: tombolo.v1.SyncResponse.progress:type_name -> tombolo.v1.Progress
+	24, // 15: tombolo.v1.SyncResponse.answer:type_name -> tombolo.v1.Answer
+	26, // 16: tombolo.v1.SyncResponse.document_index:type_name -> tombolo.v1.DocumentIndex
+	0,  // 17: tombolo.v1.Hello.capabilities:type_name -> tombolo.v1.Capability
+	8,  // 18: tombolo.v1.Hello.positions:type_name -> tombolo.v1.Position
+	7,  // 19: tombolo.v1.Hello.demand:type_name -> tombolo.v1.Resource
+	7,  // 20: tombolo.v1.Position.resource:type_name -> tombolo.v1.Resource
+	0,  // 21: tombolo.v1.Welcome.capabilities:type_name -> tombolo.v1.Capability
+	7,  // 22: tombolo.v1.Welcome.scope:type_name -> tombolo.v1.Resource
+	7,  // 23: tombolo.v1.Subscription.resource:type_name -> tombolo.v1.Resource
+	11, // 24: tombolo.v1.Subscription.info:type_name -> tombolo.v1.ResourceInfo
+	1,  // 25: tombolo.v1.Subscription.plan:type_name -> tombolo.v1.Plan
+	12, // 26: tombolo.v1.ResourceInfo.fields:type_name -> tombolo.v1.Field
+	14, // 27: tombolo.v1.Batch.operations:type_name -> tombolo.v1.Operation
+	2,  // 28: tombolo.v1.Operation.type:type_name -> tombolo.v1.OperationType
+	3,  // 29: tombolo.v1.Operation.encoding:type_name -> tombolo.v1.Encoding
+	17, // 30: tombolo.v1.Progress.advances:type_name -> tombolo.v1.Advance
+	16, // 31: tombolo.v1.Progress.lost:type_name -> tombolo.v1.Loss
+	16, // 32: tombolo.v1.Checkpoint.lost:type_name -> tombolo.v1.Loss
+	21, // 33: tombolo.v1.Inventory.items:type_name -> tombolo.v1.Item
+	7,  // 34: tombolo.v1.Demand.resources:type_name -> tombolo.v1.Resource
+	27, // 35: tombolo.v1.DocumentIndex.entries:type_name -> tombolo.v1.DocumentEntry
+	30, // 36: tombolo.v1.Documents.documents:type_name -> tombolo.v1.Document
+	7,  // 37: tombolo.v1.Unsubscription.resource:type_name -> tombolo.v1.Resource
+	4,  // 38: tombolo.v1.SyncService.Sync:input_type -> tombolo.v1.SyncRequest
+	5,  // 39: tombolo.v1.SyncService.Sync:output_type -> tombolo.v1.SyncResponse
+	39, // [39:40] is the sub-list for method output_type
+	38, // [38:39] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_tombolo_v1_sync_proto_init() }
@@ -2315,6 +2843,9 @@ func file_tombolo_v1_sync_proto_init() {
 		(*SyncRequest_Ack)(nil),
 		(*SyncRequest_Inventory)(nil),
 		(*SyncRequest_Need)(nil),
+		(*SyncRequest_Question)(nil),
+		(*SyncRequest_Demand)(nil),
+		(*SyncRequest_DocumentNeed)(nil),
 	}
 	file_tombolo_v1_sync_proto_msgTypes[1].OneofWrappers = []any{
 		(*SyncResponse_Welcome)(nil),
@@ -2325,6 +2856,8 @@ func file_tombolo_v1_sync_proto_init() {
 		(*SyncResponse_Unsubscription)(nil),
 		(*SyncResponse_Drain)(nil),
 		(*SyncResponse_Progress)(nil),
+		(*SyncResponse_Answer)(nil),
+		(*SyncResponse_DocumentIndex)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2332,7 +2865,7 @@ func file_tombolo_v1_sync_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tombolo_v1_sync_proto_rawDesc), len(file_tombolo_v1_sync_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   23,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
