@@ -26,6 +26,7 @@ type runOptions struct {
 	name, dataDir, serve, http string
 	hubs                       []string
 	window                     watchlog.Config
+	serving                    flags.Serving
 	transport                  flags.Transport
 	log                        flags.Log
 }
@@ -44,6 +45,7 @@ func runCommand() *cobra.Command {
 	f.StringVar(&o.http, "http-addr", "127.0.0.1:10551", "address of /metrics, /healthz and /readyz; empty for none")
 	f.Int64Var(&o.window.MaxBytes, "window-bytes", edgehub.DefaultWindow.MaxBytes, "how much history each resource keeps, in bytes")
 	f.IntVar(&o.window.MaxEvents, "window-events", edgehub.DefaultWindow.MaxEvents, "how much history each resource keeps, in events")
+	o.serving.Add(c)
 	o.transport.Add(c)
 	o.log.Add(c)
 	mustRequire(c, "name", "hub", "data-dir")
@@ -59,6 +61,10 @@ func (o *runOptions) run(ctx context.Context) error {
 		return err
 	}
 	creds, err := o.transport.Client(o.hubs)
+	if err != nil {
+		return err
+	}
+	tls, err := o.serving.TLS()
 	if err != nil {
 		return err
 	}
@@ -82,8 +88,8 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	logger.Info("serving", "edge", o.name, "api", "http://"+serve.Addr().String(), "resources", len(agent.Logs()))
-	return edge.Run(ctx, edge.Config{Agent: agent, Serve: serve, HTTP: ops, Logger: logger, Metrics: reg})
+	logger.Info("serving", "edge", o.name, "api", o.serving.Scheme()+"://"+serve.Addr().String(), "resources", len(agent.Logs()))
+	return edge.Run(ctx, edge.Config{Agent: agent, Serve: serve, TLS: tls, HTTP: ops, Logger: logger, Metrics: reg})
 }
 
 func (o *runOptions) check() error {

@@ -46,6 +46,23 @@ func (f Files) Server() (*tls.Config, error) {
 	}, nil
 }
 
+// Serving returns the TLS configuration of a side that is connected to by clients that show no certificate. The pair is
+// read again when the file of the certificate changes. TLS 1.2 is spoken too, as by kube-apiserver. Errors: a file is
+// not named, can't be read, or does not hold what it should.
+func Serving(cert, key string) (*tls.Config, error) {
+	if cert == "" || key == "" {
+		return nil, errors.New("a certificate and its key must be given together")
+	}
+	pair := &keyPair{files: Files{Cert: cert, Key: key}}
+	if _, err := pair.get(); err != nil {
+		return nil, err
+	}
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.get() },
+	}, nil
+}
+
 func (f Files) load() (*keyPair, *x509.CertPool, error) {
 	if f.Cert == "" || f.Key == "" || f.CA == "" {
 		return nil, nil, errors.New("a certificate, its key and a CA must be given together")

@@ -111,3 +111,37 @@ func TestBadFiles(t *testing.T) {
 		}
 	}
 }
+
+func TestServingAsksForNoCertificateAndSpeaksTLS12(t *testing.T) {
+	files := pkitest.NewCA(t).Issue(t, "edge-1")
+	server, err := pki.Serving(files.Cert, files.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots, err := files.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := net.Pipe()
+	go func() { _ = tls.Server(a, server).Handshake(); _ = a.Close() }()
+	client := tls.Client(b, &tls.Config{RootCAs: roots.RootCAs, ServerName: "localhost", MaxVersion: tls.VersionTLS12})
+	if err := client.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	if name := client.ConnectionState().PeerCertificates[0].Subject.CommonName; name != "edge-1" {
+		t.Errorf("the server is %q", name)
+	}
+}
+
+func TestServingNeedsBothFiles(t *testing.T) {
+	files := pkitest.NewCA(t).Issue(t, "edge-1")
+	for want, pair := range map[string][2]string{
+		"must be given together": {files.Cert, ""},
+		"no such file":           {files.Cert, "missing.pem"},
+		"certificate:":           {files.CA, files.Key},
+	} {
+		if _, err := pki.Serving(pair[0], pair[1]); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}

@@ -45,15 +45,22 @@ func Server(h http.Handler) *http.Server {
 }
 
 // HTTP serves srv on lis until ctx ends, and then returns nil once all requests have ended, or were cut after a grace
-// period. The contexts of requests end with ctx, so that long-running ones return. HTTP/2 is spoken without TLS to
-// clients that know it.
+// period. The contexts of requests end with ctx, so that long-running ones return. With srv.TLSConfig only TLS is spoken.
+// HTTP/2 is for whoever knows it, without TLS too.
 func HTTP(ctx context.Context, lis net.Listener, srv *http.Server) error {
 	srv.Protocols = new(http.Protocols)
 	srv.Protocols.SetHTTP1(true)
-	srv.Protocols.SetUnencryptedHTTP2(true)
+	srv.Protocols.SetHTTP2(srv.TLSConfig != nil)
+	srv.Protocols.SetUnencryptedHTTP2(srv.TLSConfig == nil)
 	srv.BaseContext = func(net.Listener) context.Context { return ctx }
 	ended := make(chan error, 1)
-	go func() { ended <- srv.Serve(lis) }()
+	go func() {
+		if srv.TLSConfig != nil {
+			ended <- srv.ServeTLS(lis, "", "")
+			return
+		}
+		ended <- srv.Serve(lis)
+	}()
 	select {
 	case err := <-ended:
 		return fmt.Errorf("serve HTTP on %s: %w", lis.Addr(), err)

@@ -3,6 +3,7 @@ package edge
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"net"
 
@@ -15,10 +16,11 @@ import (
 	"github.com/tombolo-sync/tombolo/litesrv"
 )
 
-// Config is what an edge needs. HTTP may be nil.
+// Config is what an edge needs. TLS and HTTP may be nil.
 type Config struct {
 	Agent   *edgehub.Agent
 	Serve   net.Listener // of the Kubernetes API
+	TLS     *tls.Config  // of the Kubernetes API; nil: plain HTTP
 	HTTP    net.Listener // of metrics and health
 	Logger  *slog.Logger
 	Metrics *prometheus.Registry
@@ -34,7 +36,9 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return cfg.Agent.Run(ctx) })
-	g.Go(func() error { return run.HTTP(ctx, cfg.Serve, litesrv.NewHTTPServer(api)) })
+	server := litesrv.NewHTTPServer(api)
+	server.TLSConfig = cfg.TLS
+	g.Go(func() error { return run.HTTP(ctx, cfg.Serve, server) })
 	if cfg.HTTP != nil {
 		g.Go(func() error { return run.HTTP(ctx, cfg.HTTP, run.Server(obs.Handler(cfg.Metrics, cfg.Agent.Ready))) })
 	}

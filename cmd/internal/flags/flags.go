@@ -112,10 +112,10 @@ func (t *Transport) check(addrs ...string) error {
 	return nil
 }
 
-// LoopbackOnly fails for an address of a plain-text API that other machines could reach.
+// LoopbackOnly fails for an address of an API without authentication that other machines could reach.
 func LoopbackOnly(flag, addr string) error {
 	if !run.Loopback(addr) {
-		return fmt.Errorf("--%s %s: plain HTTP is served on loopback addresses only (127.0.0.1:port, [::1]:port)", flag, addr)
+		return fmt.Errorf("--%s %s: an API without authentication is served on loopback addresses only (127.0.0.1:port, [::1]:port)", flag, addr)
 	}
 	return nil
 }
