@@ -58,7 +58,12 @@ func (s Scope) View(r *watchlog.Resource) (View, error) {
 		v.terms = append(v.terms, f.terms...)
 	}
 	v.terms = reduce(v.terms)
-	v.hash = hash(append(parts, r.APIVersion()+" "+r.Kind)) // in another version every object has other bytes
+	// In another version every object has other bytes, and with other columns other cells.
+	parts = append(parts, r.APIVersion()+" "+r.Kind)
+	if r.Columns != "" {
+		parts = append(parts, "table "+r.Printer+" "+r.Columns)
+	}
+	v.hash = hash(parts)
 	return v, nil
 }
 
@@ -116,7 +121,8 @@ type View struct {
 // Terms returns index terms that cover the view: every object of it has at least one of them.
 func (v View) Terms() []watchlog.Term { return v.terms }
 
-// Hash identifies what the view is of: equal for the same version of the resource and equal rules, whatever their order.
+// Hash identifies what the view is of: equal for the same version and columns of the
+// resource and equal rules, whatever their order.
 func (v View) Hash() string { return v.hash }
 
 // Matches tells whether an object is in the view.

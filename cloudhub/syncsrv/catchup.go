@@ -162,7 +162,7 @@ func (u *subscription) reconcile() error {
 		c.digest.Add(o)
 		item := stock.items[o.Key()]
 		delete(stock.items, o.Key())
-		if item.GetRev() != o.Rev() || item.GetUid() != o.UID() || item.GetCrc32C() != delta.Checksum(o.JSON()) {
+		if item.GetRev() != o.Rev() || item.GetUid() != o.UID() || item.GetCrc32C() != delta.ChecksumOf(o) {
 			c.objects = append(c.objects, o)
 		}
 	}

@@ -24,7 +24,7 @@ func (u *subscription) stepLive(ctx context.Context) (bool, error) {
 	}
 	ops := u.operations(page.Events)
 	for _, op := range ops {
-		if n := len(op.GetData()); n > maxObject {
+		if n := size(op); n > maxObject {
 			u.have.rev = u.sentRev
 			return true, u.fail(tooLarge(op.GetKey(), n))
 		}

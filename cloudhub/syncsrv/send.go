@@ -96,6 +96,7 @@ func (u *subscription) announce(plan tombolov1.Plan, reason string) error {
 func describe(r *watchlog.Resource) *tombolov1.ResourceInfo {
 	info := &tombolov1.ResourceInfo{
 		Version: r.Version, Kind: r.Kind, ListKind: r.ListKind, Namespaced: r.Namespaced, Custom: r.Custom,
+		Columns: []byte(r.Columns),
 	}
 	for _, f := range r.Fields {
 		info.Fields = append(info.Fields, &tombolov1.Field{Label: f.Label, Path: f.Path, Default: f.Default, Indexed: f.Indexed})
@@ -107,7 +108,7 @@ func describe(r *watchlog.Resource) *tombolov1.ResourceInfo {
 func put(o *watchlog.Object, rev uint64) *tombolov1.Operation {
 	return &tombolov1.Operation{
 		Key: o.Key(), Type: tombolov1.OperationType_OPERATION_TYPE_PUT, Rev: rev,
-		Encoding: tombolov1.Encoding_ENCODING_JSON, Crc32C: delta.Checksum(o.JSON()), Data: o.JSON(),
+		Encoding: tombolov1.Encoding_ENCODING_JSON, Crc32C: delta.ChecksumOf(o), Data: o.JSON(), Cells: o.Cells(),
 	}
 }
 
@@ -136,13 +137,16 @@ func (u *subscription) sendOps(ops []*tombolov1.Operation, upto uint64, more boo
 }
 
 // cut returns how many operations, and with how many bytes of objects, make up the next batch: at least one if any.
-func cut(ops []*tombolov1.Operation) (n int, size int64) {
-	for n < len(ops) && (n == 0 || size+int64(len(ops[n].GetData())) <= batchBytes) {
-		size += int64(len(ops[n].GetData()))
+func cut(ops []*tombolov1.Operation) (n int, total int64) {
+	for n < len(ops) && (n == 0 || total+int64(size(ops[n])) <= batchBytes) {
+		total += int64(size(ops[n]))
 		n++
 	}
-	return n, size
+	return n, total
 }
+
+// size returns the number of bytes of the object in an operation.
+func size(op *tombolov1.Operation) int { return len(op.GetData()) + len(op.GetCells()) }
 
 func (u *subscription) count(b *tombolov1.Batch, size int64) {
 	u.s.sent += size

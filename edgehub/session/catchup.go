@@ -122,7 +122,7 @@ func (s *session) reload(gr schema.GroupResource) (*replica, error) {
 func resourceOf(gr schema.GroupResource, info *tombolov1.ResourceInfo) *watchlog.Resource {
 	res := &watchlog.Resource{
 		Group: gr.Group, Version: info.GetVersion(), Name: gr.Resource, Kind: info.GetKind(), ListKind: info.GetListKind(),
-		Namespaced: info.GetNamespaced(), Custom: info.GetCustom(),
+		Namespaced: info.GetNamespaced(), Custom: info.GetCustom(), Columns: string(info.GetColumns()),
 	}
 	for _, f := range info.GetFields() {
 		res.Fields = append(res.Fields, watchlog.Field{
@@ -239,7 +239,7 @@ func (s *session) sendInventory(r *replica, reason string) error {
 	r.asked = true
 	var items []*tombolov1.Item
 	r.holds(func(o *watchlog.Object) {
-		items = append(items, &tombolov1.Item{Key: o.Key(), Uid: o.UID(), Rev: o.Rev(), Crc32C: delta.Checksum(o.JSON())})
+		items = append(items, &tombolov1.Item{Key: o.Key(), Uid: o.UID(), Rev: o.Rev(), Crc32C: delta.ChecksumOf(o)})
 	})
 	for {
 		n := min(len(items), inventoryItems)

@@ -246,7 +246,7 @@ func (s *session) decode(r *replica, b *tombolov1.Batch) ([]watchlog.Op, error) 
 		if err != nil {
 			return nil, fmt.Errorf("%s %q: %w", r.gr, o.GetKey(), err)
 		}
-		s.received += uint64(len(o.GetData()))
+		s.received += uint64(len(o.GetData()) + len(o.GetCells()))
 		ops = append(ops, op)
 	}
 	s.c.metrics.operations.Add(float64(len(ops)))
@@ -268,11 +268,11 @@ func decodeOp(r *replica, o *tombolov1.Operation) (watchlog.Op, error) {
 	if o.GetEncoding() != tombolov1.Encoding_ENCODING_JSON {
 		return op, fmt.Errorf("encoding %s was not agreed on", o.GetEncoding())
 	}
-	if delta.Checksum(o.GetData()) != o.GetCrc32C() {
+	if delta.Checksum(o.GetData(), o.GetCells()) != o.GetCrc32C() {
 		return op, errDamaged
 	}
 	var err error
-	if op.Object, err = r.log.Decoder().Decode(o.GetData()); err != nil {
+	if op.Object, err = r.log.Decoder().DecodeRow(o.GetData(), o.GetCells()); err != nil {
 		return op, err
 	}
 	if op.Object.Key() != op.Key {

@@ -8,14 +8,14 @@ import (
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
-// putBody stores the JSON of an object under a new id.
+// putBody stores the JSON of an object and its cells, one right behind the other, under a new id.
 func (r *resource) putBody(o *watchlog.Object) (uint64, error) {
 	id, err := r.bodies.NextSequence()
 	if err != nil {
 		return 0, err
 	}
 	key := number(id)
-	return id, r.bodies.Put(key, seal(key, o.JSON()))
+	return id, r.bodies.Put(key, seal(key, o.JSON(), o.Cells()))
 }
 
 // dropBody frees a body, which is there.
@@ -23,7 +23,7 @@ func (r *resource) dropBody(id uint64) error {
 	return r.bodies.Delete(number(id))
 }
 
-// bodySize returns the number of bytes of JSON in a body.
+// bodySize returns the number of bytes of JSON and cells in a body.
 func (r *resource) bodySize(id uint64) (int, error) {
 	v := r.bodies.Get(number(id))
 	if len(v) < crcSize {
@@ -32,10 +32,14 @@ func (r *resource) bodySize(id uint64) (int, error) {
 	return len(v) - crcSize, nil
 }
 
-// isBody tells whether the body id holds exactly the bytes of o.
+// isBody tells whether the body id holds exactly the bytes and cells of o.
 func (r *resource) isBody(id uint64, o *watchlog.Object) bool {
 	v := r.bodies.Get(number(id))
-	return len(v) >= crcSize && bytes.Equal(v[crcSize:], o.JSON())
+	if len(v) != crcSize+o.Size() {
+		return false
+	}
+	cells := crcSize + len(o.JSON())
+	return bytes.Equal(v[crcSize:cells], o.JSON()) && bytes.Equal(v[cells:], o.Cells())
 }
 
 // decodeID returns the id or number that a key stands for.

@@ -69,7 +69,7 @@ func (c *checker) readBodies() {
 			c.note(err)
 			return nil
 		}
-		o, err := dec.Decode(raw)
+		o, err := dec.DecodeJoined(raw)
 		if err != nil {
 			c.problem("body %d: %v", id, err)
 			return nil

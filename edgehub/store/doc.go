@@ -24,7 +24,7 @@
 //	store                    format version; whether the file was closed in order
 //	resources/<name>         one per resource, "pods" or "deployments.apps":
 //	    meta                 description: resource, epoch, scope · progress: position, staged position, window, gaps
-//	    bodies               id → JSON of one version of an object, written once
+//	    bodies               id → JSON and cells of one version of an object, written once
 //	    index                key → id and rev of the live version
 //	    events               seq → one event, by the ids of the versions it leads from and to
 //	    staged               key → id and rev of a staged version; id 0 is a deletion

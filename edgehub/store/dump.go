@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
 // DumpOptions says what Dump prints beside the resources themselves.
@@ -18,7 +20,7 @@ type DumpOptions struct {
 	Staged    bool   // the catch-up under way
 	Documents bool   // API documents, without their bodies
 	Infos     bool   // small facts
-	JSON      bool   // with objects, events and staged versions: the object itself
+	JSON      bool   // with objects, events and staged versions: the object itself and its cells
 }
 
 // dumpLine is one line of a dump. Kind says which of the other fields count.
@@ -33,10 +35,11 @@ type dumpLine struct {
 	Late     bool            `json:"late,omitempty"`
 	Body     uint64          `json:"body,omitempty"`
 	Prev     uint64          `json:"prev,omitempty"`
-	Size     int             `json:"size,omitempty"` // bytes of JSON or of the document
+	Size     int             `json:"size,omitempty"` // bytes of JSON and cells, or of the document
 	Value    string          `json:"value,omitempty"`
 	State    *dumpState      `json:"state,omitempty"`
 	Object   json.RawMessage `json:"object,omitempty"`
+	Cells    json.RawMessage `json:"cells,omitempty"`
 }
 
 // dumpState is how far a resource is.
@@ -159,9 +162,13 @@ func (d *dumper) version(r *resource, line dumpLine) error {
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", r.name, line.Key, err)
 		}
+		json, cells, err := watchlog.SplitJoined(raw)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", r.name, line.Key, err)
+		}
 		line.Size = len(raw)
 		if d.JSON {
-			line.Object = raw
+			line.Object, line.Cells = json, cells
 		}
 	}
 	return d.out.Encode(line)

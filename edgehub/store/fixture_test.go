@@ -35,9 +35,17 @@ func podJSON(name, uid string, rev uint64, pad int) []byte {
 		`"resourceVersion":"%d"},"spec":{"nodeName":"n1","pad":%q}}`, name, uid, rev, strings.Repeat("x", pad))
 }
 
+// podCells returns the cells of a pod; some have none, as what was stored by an older version.
+func podCells(name string, rev uint64) []byte {
+	if rev%4 != 1 {
+		return nil
+	}
+	return fmt.Appendf(nil, `[%q,"1/1",{"since":"2026-01-01T00:00:00Z","format":"%%s"}]`, name)
+}
+
 func pod(t testing.TB, name, uid string, rev uint64, pad int) *watchlog.Object {
 	t.Helper()
-	o, err := watchlog.NewDecoder(pods).Decode(podJSON(name, uid, rev, pad))
+	o, err := watchlog.NewDecoder(pods).DecodeRow(podJSON(name, uid, rev, pad), podCells(name, rev))
 	if err != nil {
 		t.Fatal(err)
 	}

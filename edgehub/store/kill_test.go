@@ -54,7 +54,7 @@ func (j *journey) next() (ops []watchlog.Op, upto uint64, catchup bool) {
 			ops = append(ops, del("ns/"+name, upto))
 			continue
 		}
-		o, err := j.dec.Decode(podJSON(name, fmt.Sprint("u", r.IntN(2)), upto, r.IntN(9000)))
+		o, err := j.dec.DecodeRow(podJSON(name, fmt.Sprint("u", r.IntN(2)), upto, r.IntN(9000)), podCells(name, upto))
 		if err != nil {
 			panic(err)
 		}

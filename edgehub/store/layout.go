@@ -10,8 +10,9 @@ import (
 // FileName is the name of the data file in its directory.
 const FileName = "edge.db"
 
-// format is the version of the layout. A file with a higher one is not touched.
-const format = 1
+// format is the version of the layout. A file with a higher one is not touched; one with a lower one is read as it is, and
+// gets this one with the first update. In format 1 bodies had no cells and resources no columns, which all may lack.
+const format = 2
 
 // Buckets at the root of the file, see the package comment.
 var (
@@ -36,14 +37,18 @@ func initialise(tx *bbolt.Tx) error {
 			return fmt.Errorf("create bucket %s: %w", name, err)
 		}
 	}
-	version := seal(keyFormat, binary.BigEndian.AppendUint32(nil, format))
-	if err := tx.Bucket(bucketStore).Put(keyFormat, version); err != nil {
+	if err := setFormat(tx); err != nil {
 		return err
 	}
 	if err := (census{}).write(tx); err != nil {
 		return err
 	}
 	return setClean(tx, true)
+}
+
+// setFormat says that the file has the current format.
+func setFormat(tx *bbolt.Tx) error {
+	return tx.Bucket(bucketStore).Put(keyFormat, seal(keyFormat, binary.BigEndian.AppendUint32(nil, format)))
 }
 
 // verifyFormat fails with ErrNewerFormat or ErrCorrupt when the file is not one that this program can use.

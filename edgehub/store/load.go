@@ -79,7 +79,7 @@ func (l *loader) readBodies(*Content) error {
 		if err != nil {
 			return err
 		}
-		o, err := l.dec.Decode(bytes.Clone(raw))
+		o, err := l.dec.DecodeJoined(bytes.Clone(raw))
 		if err != nil {
 			return fmt.Errorf("%w: body %d: %w", ErrCorrupt, id, err)
 		}

@@ -15,11 +15,18 @@ func checksum(key, payload []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, payload)
 }
 
-// seal returns payload as it is stored under key: behind the CRC of both.
-func seal(key, payload []byte) []byte {
-	v := make([]byte, crcSize, crcSize+len(payload))
-	binary.BigEndian.PutUint32(v, checksum(key, payload))
-	return append(v, payload...)
+// seal returns a payload, given in parts, as it is stored under key: behind the CRC of both.
+func seal(key []byte, parts ...[]byte) []byte {
+	size := crcSize
+	for _, p := range parts {
+		size += len(p)
+	}
+	v := make([]byte, crcSize, size)
+	for _, p := range parts {
+		v = append(v, p...)
+	}
+	binary.BigEndian.PutUint32(v, checksum(key, v[crcSize:]))
+	return v
 }
 
 // unseal returns the payload of what seal made, a part of value.

@@ -83,5 +83,14 @@ func hash(o *watchlog.Object) (hi, lo uint64) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Checksum returns the CRC-32C of an object's bytes, by which a receiver knows that it has them right.
-func Checksum(json []byte) uint32 { return crc32.Checksum(json, castagnoli) }
+// Checksum returns the CRC-32C of an object's JSON and then its cells, by which a receiver knows that it has them right.
+func Checksum(parts ...[]byte) uint32 {
+	sum := uint32(0)
+	for _, p := range parts {
+		sum = crc32.Update(sum, castagnoli, p)
+	}
+	return sum
+}
+
+// ChecksumOf returns the Checksum of an object.
+func ChecksumOf(o *watchlog.Object) uint32 { return Checksum(o.JSON(), o.Cells()) }

@@ -12,6 +12,7 @@ type Object struct {
 	labels Labels
 	fields []string // values of Resource.Fields, in that order
 	json   []byte
+	cells  []byte // see Cells; nil when there are none
 
 	// revStart and revEnd delimit the digits of metadata.resourceVersion in json.
 	revStart, revEnd uint32
@@ -52,8 +53,8 @@ func (o *Object) Field(i int) string { return o.fields[i] }
 // JSON returns the object's bytes. They must not be changed.
 func (o *Object) JSON() []byte { return o.json }
 
-// Size returns the number of bytes of the object's JSON.
-func (o *Object) Size() int { return len(o.json) }
+// Size returns the number of bytes of the object's JSON and cells.
+func (o *Object) Size() int { return len(o.json) + len(o.cells) }
 
 // AppendJSON appends the object's bytes to dst with rev as its resourceVersion, as kube-apiserver sends the last state
 // of an object that was deleted, or that left a watch's selector, at rev.

@@ -39,7 +39,7 @@ func (s Snapshot) Plan(ops []Op, upto uint64) Batch {
 
 // PlanCatchup returns the batch that takes the state to upto by ops that tell the newest version of each object that
 // changed, and the keys of those that are gone, in any order. What happened in between stays unknown: the batch has a
-// Gap. A version that is not newer is taken all the same, at position upto, when its bytes differ: it entered the view,
+// Gap. A version that is not newer is taken all the same, at position upto, when its bytes or cells differ: it entered the view,
 // or its bytes are healed; an older version of the same object never is.
 func (s Snapshot) PlanCatchup(ops []Op, upto uint64) Batch {
 	upto = max(upto, s.Rev())
@@ -58,7 +58,7 @@ func (s Snapshot) PlanReplace(objects []*Object, upto uint64) Batch {
 	seen := make(map[string]struct{}, len(objects))
 	for _, o := range objects {
 		seen[o.key] = struct{}{}
-		if have := s.Get(o.key); have == nil || have.rev != o.rev || have.uid != o.uid {
+		if have := s.Get(o.key); have == nil || have.rev != o.rev || have.uid != o.uid || !bytes.Equal(have.cells, o.cells) {
 			ops = append(ops, Op{Key: o.key, Rev: o.rev, Object: o})
 		}
 	}
@@ -108,7 +108,7 @@ func (p *planner) apply(op *Op, pos uint64) {
 	case prev.uid != op.Object.uid:
 		p.add(&Event{Rev: pos, Shown: pos, Type: Deleted, Object: prev, Prev: prev})
 		p.add(&Event{Rev: pos, Shown: op.Object.rev, Type: Added, Object: op.Object})
-	case prev.rev > op.Object.rev || prev.rev == op.Object.rev && bytes.Equal(prev.json, op.Object.json):
+	case prev.rev > op.Object.rev || prev.rev == op.Object.rev && prev.Same(op.Object):
 		return
 	default:
 		p.add(&Event{Rev: pos, Shown: op.Object.rev, Type: Modified, Object: op.Object, Prev: prev})

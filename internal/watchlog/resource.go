@@ -16,6 +16,12 @@ type Resource struct {
 	// apiVersion and kind, and their list metadata always has "continue".
 	Custom bool    `json:"custom"`
 	Fields []Field `json:"fields,omitempty"`
+
+	// Columns are the columns of the resource's table: the JSON of the columnDefinitions as the API server gave it. Empty
+	// when it gives no tables of the resource.
+	Columns string `json:"columns,omitempty"`
+	// Printer names how the cells are made where Columns does not tell. Only the source and the view hash know it.
+	Printer string `json:"-"`
 }
 
 // Field is a field label that selectors may use on a resource, beside metadata.name and metadata.namespace.

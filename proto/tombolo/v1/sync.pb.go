@@ -1341,9 +1341,11 @@ type Operation struct {
 	// CRC-32C of the object's JSON.
 	Crc32C uint32 `protobuf:"fixed32,6,opt,name=crc32c,proto3" json:"crc32c,omitempty"`
 	Data   []byte `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"`
-	// The cells of the object's row in the resource's table, a JSON array. A cell that tells an age is an object
-	// {"since": time, "format": text} instead, in which %s in the format stands for the age, so that it is true whenever it
-	// is shown. Empty when there are none. crc32c goes over data and then cells.
+	// The cells of the object's row in the resource's table: a JSON array, or {"cells": array, "conditions": array} for a
+	// row with conditions. A cell that tells an age is an object {"since": time, "format": text} instead, in which %s in the
+	// format stands for the age, so that it is true whenever it is shown; with a member "ahead", a format for as long as the
+	// time has not come, in which %s stands for what is left. Times are RFC 3339. Empty when there are none. crc32c goes over
+	// data and then cells.
 	Cells         []byte `protobuf:"bytes,8,opt,name=cells,proto3" json:"cells,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
