@@ -61,6 +61,13 @@ func (b *body) spill() bool {
 	return b.failure == nil
 }
 
+// Write appends p and spills. It does not fail.
+func (b *body) Write(p []byte) (int, error) {
+	b.buf = append(b.buf, p...)
+	b.spill()
+	return len(p), nil
+}
+
 // finish writes the rest and gives the buffers back.
 func (b *body) finish() {
 	b.write()

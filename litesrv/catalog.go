@@ -82,7 +82,8 @@ func (c *catalog) builtin(t target) bool {
 // addLegacy reads an APIResourceList.
 func (c *catalog) addLegacy(d apidoc.Document) {
 	var list metav1.APIResourceList
-	if json.Unmarshal(d.Body, &list) != nil || list.Kind != "APIResourceList" {
+	text, err := d.Body.Text()
+	if err != nil || json.Unmarshal(text, &list) != nil || list.Kind != "APIResourceList" {
 		return
 	}
 	gv, err := schema.ParseGroupVersion(list.GroupVersion)
@@ -106,7 +107,8 @@ func (c *catalog) addLegacy(d apidoc.Document) {
 // addAggregated reads an APIGroupDiscoveryList.
 func (c *catalog) addAggregated(d apidoc.Document) {
 	var list apidiscovery.APIGroupDiscoveryList
-	if json.Unmarshal(d.Body, &list) != nil {
+	text, err := d.Body.Text()
+	if err != nil || json.Unmarshal(text, &list) != nil {
 		return
 	}
 	for i := range list.Items {

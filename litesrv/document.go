@@ -142,9 +142,12 @@ func writeDocument(w http.ResponseWriter, r *http.Request, d apidoc.Document, qu
 	b := newBody(w, r, http.StatusOK, p)
 	h.Set("Content-Type", d.MediaType)
 	if openAPI && !b.gzip {
-		h.Set("Content-Length", strconv.Itoa(len(d.Body)))
+		h.Set("Content-Length", strconv.Itoa(d.Body.Len()))
 	}
-	b.buf = append(b.buf, d.Body...)
+	if _, err := d.Body.WriteTo(b); err != nil {
+		b.abandon()
+		panic(http.ErrAbortHandler) // so that what was sent can't be taken for all of it
+	}
 	b.finish()
 }
 

@@ -14,17 +14,17 @@ const aggregatedAccept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 // discovery is what a small cloud says about itself.
 func discovery() []apidoc.Document {
 	plain := func(path, body string) apidoc.Document {
-		return apidoc.Document{Path: path, MediaType: "application/json", Body: []byte(body)}
+		return apidoc.Document{Path: path, MediaType: "application/json", Body: apidoc.Pack([]byte(body))}
 	}
 	return []apidoc.Document{
 		plain("/api", `{"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[]}`+"\n"),
 		plain("/apis", `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`+"\n"),
-		{Path: "/apis", Accept: aggregatedAccept, MediaType: aggregatedAccept, ETag: `"ABC"`, Body: []byte(
+		{Path: "/apis", Accept: aggregatedAccept, MediaType: aggregatedAccept, ETag: `"ABC"`, Body: apidoc.Pack([]byte(
 			`{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[` +
 				`{"metadata":{"name":"apps"},"versions":[{"version":"v1","resources":[{"resource":"deployments","scope":"Namespaced",` +
 				`"verbs":["create","get","list","watch"],"subresources":[{"subresource":"scale"},{"subresource":"status"}]}]}]},` +
 				`{"metadata":{"name":"ex.io"},"versions":[{"version":"v1","resources":[{"resource":"widgets","scope":"Namespaced",` +
-				`"verbs":["get","list","watch"]},{"resource":"gizmos","scope":"Cluster","verbs":["get","list","watch"]}]}]}]}` + "\n")},
+				`"verbs":["get","list","watch"]},{"resource":"gizmos","scope":"Cluster","verbs":["get","list","watch"]}]}]}]}` + "\n"))},
 		plain("/api/v1", `{"kind":"APIResourceList","groupVersion":"v1","resources":[`+
 			`{"name":"bindings","namespaced":true,"kind":"Binding","verbs":["create"]},`+
 			`{"name":"configmaps","namespaced":true,"kind":"ConfigMap","verbs":["create","get","list","watch"]},`+
@@ -34,7 +34,7 @@ func discovery() []apidoc.Document {
 			`{"name":"secrets","namespaced":true,"kind":"Secret","verbs":["create","get","list","watch"]}]}`+"\n"),
 		plain("/apis/apps/v1", `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"apps/v1","resources":[]}`+"\n"),
 		plain("/version", "{\n  \"major\": \"1\"\n}"),
-		{Path: "/openapi/v3/apis/apps/v1", MediaType: "application/json", ETag: `"F00D"`, Body: []byte(`{"openapi":"3.0.0"}`)},
+		{Path: "/openapi/v3/apis/apps/v1", MediaType: "application/json", ETag: `"F00D"`, Body: apidoc.Pack([]byte(`{"openapi":"3.0.0"}`))},
 	}
 }
 

@@ -41,15 +41,15 @@ func (s *session) sendDocuments(held string) error {
 	m := &tombolov1.Documents{Hash: hash}
 	size := 0
 	for _, d := range docs {
-		if size += len(d.Body); size > batchBytes && len(m.Documents) > 0 {
+		if size += len(d.Body.Frame()); size > batchBytes && len(m.Documents) > 0 {
 			m.More = true
 			if err := s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Documents{Documents: m}}); err != nil {
 				return err
 			}
-			m, size = &tombolov1.Documents{Hash: hash}, len(d.Body)
+			m, size = &tombolov1.Documents{Hash: hash}, len(d.Body.Frame())
 		}
 		m.Documents = append(m.Documents, &tombolov1.Document{
-			Path: d.Path, Accept: d.Accept, MediaType: d.MediaType, Etag: d.ETag, Body: d.Body,
+			Path: d.Path, Accept: d.Accept, MediaType: d.MediaType, Etag: d.ETag, Body: d.Body.Frame(),
 		})
 	}
 	return s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Documents{Documents: m}})

@@ -269,8 +269,12 @@ func (s *session) drop(gr schema.GroupResource, reason string) error {
 // documents takes over a set of API documents once it is complete.
 func (s *session) documents(m *tombolov1.Documents) error {
 	for _, d := range m.GetDocuments() {
+		body, err := apidoc.Unpack(d.GetBody())
+		if err != nil {
+			return fmt.Errorf("document %q: %w", d.GetPath(), err)
+		}
 		s.docs = append(s.docs, apidoc.Document{
-			Path: d.GetPath(), Accept: d.GetAccept(), MediaType: d.GetMediaType(), ETag: d.GetEtag(), Body: d.GetBody(),
+			Path: d.GetPath(), Accept: d.GetAccept(), MediaType: d.GetMediaType(), ETag: d.GetEtag(), Body: body,
 		})
 	}
 	if m.GetMore() {

@@ -87,7 +87,7 @@ func documentKey(d apidoc.Document) string { return d.Path + "\x00" + d.Accept }
 // encodeDocument returns the value stored for d: what its key does not say.
 func encodeDocument(d apidoc.Document) []byte {
 	b := appendText(appendText(nil, d.MediaType), d.ETag)
-	return seal([]byte(documentKey(d)), append(b, d.Body...))
+	return seal([]byte(documentKey(d)), append(b, d.Body.Frame()...))
 }
 
 // decodeDocument returns the document stored as k and v, in memory of its own.
@@ -106,7 +106,9 @@ func decodeDocument(k, v []byte) (d apidoc.Document, err error) {
 			return d, fmt.Errorf("document %q: %w", k, err)
 		}
 	}
-	d.Body = bytes.Clone(b)
+	if d.Body, err = apidoc.Unpack(bytes.Clone(b)); err != nil {
+		return d, fmt.Errorf("%w: document %q: %w", ErrCorrupt, k, err)
+	}
 	return d, nil
 }
 

@@ -1,8 +1,8 @@
 package store
 
 import (
+	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/tombolo-sync/tombolo/internal/apidoc"
@@ -17,12 +17,20 @@ func documents(t *testing.T, s *Store) []apidoc.Document {
 	return docs
 }
 
+// noise does not compress.
+var noise = func() []byte {
+	b := make([]byte, 1<<20)
+	src := rand.NewChaCha8([32]byte{1})
+	_, _ = src.Read(b)
+	return b
+}()
+
 func TestDocumentsAreReplacedAsAWhole(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{})
-	apis := apidoc.Document{Path: "/apis", MediaType: "application/json", Body: []byte("{}")}
-	aggregated := apidoc.Document{Path: "/apis", Accept: "application/json;v=v2", MediaType: "m", ETag: `"x"`, Body: []byte("[]")}
-	large := apidoc.Document{Path: "/openapi/v3", MediaType: "m", Body: []byte(strings.Repeat("y", 1<<20))}
+	apis := apidoc.Document{Path: "/apis", MediaType: "application/json", Body: apidoc.Pack([]byte("{}"))}
+	aggregated := apidoc.Document{Path: "/apis", Accept: "application/json;v=v2", MediaType: "m", ETag: `"x"`, Body: apidoc.Pack([]byte("[]"))}
+	large := apidoc.Document{Path: "/openapi/v3", MediaType: "m", Body: apidoc.Pack(noise)}
 	empty := apidoc.Document{Path: "/version"}
 	for _, set := range [][]apidoc.Document{{large, aggregated, apis}, {apis, empty}, {apis, large}, nil} {
 		update(t, s, func(tx *Tx) error { return tx.PutDocuments(set) })
@@ -40,7 +48,7 @@ func TestDocumentsAreReplacedAsAWhole(t *testing.T) {
 
 func TestPutDocumentsWritesOnlyWhatChanged(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
-	set := []apidoc.Document{{Path: "/a", Body: []byte(strings.Repeat("y", 1<<20))}, {Path: "/b", Body: []byte("{}")}}
+	set := []apidoc.Document{{Path: "/a", Body: apidoc.Pack(noise)}, {Path: "/b", Body: apidoc.Pack([]byte("{}"))}}
 	written := func() (bytes int64) {
 		update(t, s, func(tx *Tx) error {
 			tx.tx.OnCommit(func() { stats := tx.tx.Stats(); bytes = stats.GetPageAlloc() })

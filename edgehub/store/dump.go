@@ -184,7 +184,7 @@ func (d *dumper) documents(b *bbolt.Bucket) error {
 			return err
 		}
 		return d.out.Encode(dumpLine{
-			Kind: "document", Key: doc.Path, Type: doc.Accept, Value: doc.MediaType, Size: len(doc.Body),
+			Kind: "document", Key: doc.Path, Type: doc.Accept, Value: doc.MediaType, Size: doc.Body.Len(),
 		})
 	})
 }

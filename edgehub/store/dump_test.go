@@ -23,7 +23,7 @@ func TestDump(t *testing.T) {
 	s := open(t, dir, Options{})
 	describe(t, s, deployments)
 	update(t, s, func(tx *Tx) error {
-		return tx.PutDocuments([]apidoc.Document{{Path: "/apis", Accept: "v2", MediaType: "m", Body: []byte("{}")}})
+		return tx.PutDocuments([]apidoc.Document{{Path: "/apis", Accept: "v2", MediaType: "m", Body: apidoc.Pack([]byte("{}"))}})
 	})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

@@ -1,9 +1,11 @@
 package apidoc
 
 import (
-	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
+	"strings"
 )
 
 // ErrUnknownResource is what a backend answers for a resource that it does not hold.
@@ -20,14 +22,41 @@ type Document struct {
 	MediaType string
 	// ETag is verbatim, quotes included; "" if the answer had none.
 	ETag string
-	// Body must not be changed once the document is in a Set.
-	Body []byte
+	// Body is the text of the answer.
+	Body Body
+}
+
+// Hash identifies the document: equal ones have equal hashes, in any process. It is the SHA-256, cut to 128 bits, of path,
+// Accept, media type and ETag, each behind its length as 8 bytes, big endian, and of the text's SHA-256, cut likewise (16
+// zero bytes for an empty text).
+func (d Document) Hash() Hash {
+	h := sha256.New()
+	var size [8]byte
+	for _, s := range [...]string{d.Path, d.Accept, d.MediaType, d.ETag} { // lengths, so that no two feed the same bytes
+		binary.BigEndian.PutUint64(size[:], uint64(len(s)))
+		h.Write(size[:])
+		h.Write([]byte(s))
+	}
+	h.Write(d.Body.sum[:])
+	return sum(h)
 }
 
 // Equal tells whether both are the same in every part.
 func (d Document) Equal(o Document) bool {
 	return d.Path == o.Path && d.Accept == o.Accept && d.MediaType == o.MediaType && d.ETag == o.ETag &&
-		bytes.Equal(d.Body, o.Body)
+		d.Body.size == o.Body.size && d.Body.sum == o.Body.sum
+}
+
+// Part returns the part of a set that the document belongs to.
+func (d Document) Part() Part {
+	switch {
+	case strings.HasPrefix(d.Path, "/openapi/v2"):
+		return OpenAPIV2
+	case strings.HasPrefix(d.Path, "/openapi/"):
+		return OpenAPIV3
+	default:
+		return Discovery
+	}
 }
 
 // compare orders documents by path, then by Accept.

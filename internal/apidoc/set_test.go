@@ -1,6 +1,7 @@
 package apidoc
 
 import (
+	"bytes"
 	"strconv"
 	"sync"
 	"testing"
@@ -9,7 +10,7 @@ import (
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 func doc(path, accept, body string) Document {
-	return Document{Path: path, Accept: accept, MediaType: "application/json", ETag: `"` + body + `"`, Body: []byte(body)}
+	return Document{Path: path, Accept: accept, MediaType: "application/json", ETag: `"` + body + `"`, Body: Pack([]byte(body))}
 }
 
 func TestGetFindsTheVariant(t *testing.T) {
@@ -19,11 +20,11 @@ func TestGetFindsTheVariant(t *testing.T) {
 		{"/apis", "", "old"}, {"/apis", aggregated, "new"}, {"/api", "", "core"}, {"/api", aggregated, ""}, {"/ap", "", ""},
 	} {
 		d, ok := s.Get(c.path, c.accept)
-		if ok != (c.want != "") || string(d.Body) != c.want {
-			t.Errorf("Get(%q, %q) = %q, %v; want %q", c.path, c.accept, d.Body, ok, c.want)
+		if ok != (c.want != "") || string(text(t, d.Body)) != c.want {
+			t.Errorf("Get(%q, %q) = %q, %v; want %q", c.path, c.accept, text(t, d.Body), ok, c.want)
 		}
 	}
-	if at := s.At("/apis"); len(at) != 2 || at[0].Accept != "" || string(at[1].Body) != "new" {
+	if at := s.At("/apis"); len(at) != 2 || at[0].Accept != "" || string(text(t, at[1].Body)) != "new" {
 		t.Errorf("At(/apis) = %v", at)
 	}
 	if at := s.At("/nope"); len(at) != 0 {
@@ -73,8 +74,8 @@ func TestReplaceTellsWhetherAnythingChanged(t *testing.T) {
 func TestTheLastOfTwoVersionsCounts(t *testing.T) {
 	s := NewSet()
 	s.Replace([]Document{doc("/api", "", "first"), doc("/apis", "", "x"), doc("/api", "", "second")})
-	if d, _ := s.Get("/api", ""); string(d.Body) != "second" {
-		t.Errorf("got %q", d.Body)
+	if d, _ := s.Get("/api", ""); string(text(t, d.Body)) != "second" {
+		t.Errorf("got %q", text(t, d.Body))
 	}
 	if len(s.All()) != 2 {
 		t.Errorf("%d documents, want 2", len(s.All()))
@@ -107,7 +108,7 @@ func TestReadersSeeWholeVersions(t *testing.T) {
 		wg.Go(func() {
 			for range 200 {
 				all := s.All()
-				if len(all) == 2 && string(all[0].Body) != string(all[1].Body) {
+				if len(all) == 2 && !bytes.Equal(text(t, all[0].Body), text(t, all[1].Body)) {
 					t.Error("documents of two versions at once")
 				}
 			}

@@ -54,11 +54,11 @@ func TestDefinitionIsEstablishedAtOnce(t *testing.T) {
 		}
 	}
 	doc, ok := r.cloud.Documents().Get("/apis/ex.io/v1", "")
-	if !ok || !strings.Contains(string(doc.Body), `"name":"widgets/scale"`) {
+	if !ok || !strings.Contains(doc.Body.String(), `"name":"widgets/scale"`) {
 		t.Errorf("discovery: %s", doc.Body)
 	}
 	doc, ok = r.cloud.Documents().Get("/openapi/v3/apis/ex.io/v1", "")
-	if !ok || !strings.Contains(string(doc.Body), "its color") {
+	if !ok || !strings.Contains(doc.Body.String(), "its color") {
 		t.Errorf("OpenAPI: %s", doc.Body)
 	}
 	if l := r.log("ex.io", "v1", "widgets"); l.Rev() != r.cloud.Rev() {

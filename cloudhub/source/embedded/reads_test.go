@@ -20,7 +20,7 @@ type fakeReads struct{ cloud *embedded.Cloud }
 func (f fakeReads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if d, ok := f.cloud.Documents().Get(r.URL.Path, ""); ok {
-		_, _ = w.Write(d.Body)
+		_, _ = d.Body.WriteTo(w)
 		return
 	}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")

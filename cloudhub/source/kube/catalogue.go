@@ -69,7 +69,7 @@ func newCatalogue(get func(path, accept string) (apidoc.Document, bool)) (*catal
 
 func (c *catalogue) addAggregated(doc apidoc.Document) error {
 	var list apidiscovery.APIGroupDiscoveryList
-	if err := json.Unmarshal(doc.Body, &list); err != nil {
+	if err := decode(doc, &list); err != nil {
 		return fmt.Errorf("aggregated discovery at %s: %w", doc.Path, err)
 	}
 	for _, group := range list.Items {
@@ -107,7 +107,7 @@ func (c *catalogue) addLegacy(root string, get func(path, accept string) (apidoc
 			continue
 		}
 		var list metav1.APIResourceList
-		if err := json.Unmarshal(doc.Body, &list); err != nil {
+		if err := decode(doc, &list); err != nil {
 			return fmt.Errorf("discovery at %s: %w", doc.Path, err)
 		}
 		for _, r := range list.APIResources {
@@ -130,7 +130,7 @@ func groupVersions(index apidoc.Document) ([]schema.GroupVersion, error) {
 		Versions []string          `json:"versions"` // of /api
 		Groups   []metav1.APIGroup `json:"groups"`   // of /apis
 	}
-	if err := json.Unmarshal(index.Body, &body); err != nil {
+	if err := decode(index, &body); err != nil {
 		return nil, fmt.Errorf("discovery at %s: %w", index.Path, err)
 	}
 	var all []schema.GroupVersion
@@ -157,4 +157,13 @@ func versionPath(gv schema.GroupVersion) string {
 		return "/api/" + gv.Version
 	}
 	return "/apis/" + gv.Group + "/" + gv.Version
+}
+
+// decode reads a document's JSON.
+func decode(doc apidoc.Document, into any) error {
+	text, err := doc.Body.Text()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
 }

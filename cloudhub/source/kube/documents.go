@@ -179,7 +179,7 @@ func (f *fetch) one(ctx context.Context, key docKey) error {
 	switch {
 	case a.status == http.StatusOK && offered(key.accept, a.mediaType):
 		old, known = apidoc.Document{
-			Path: key.path, Accept: key.accept, MediaType: a.mediaType, ETag: a.etag, Body: a.body,
+			Path: key.path, Accept: key.accept, MediaType: a.mediaType, ETag: a.etag, Body: old.Body.Repack(a.body),
 		}, true
 	case a.status == http.StatusOK, a.status == http.StatusNotFound, a.status == http.StatusNotAcceptable:
 		return nil

@@ -120,7 +120,7 @@ func (c *fakeCloud) source() *fakeSource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := &fakeSource{cloud: c, log: watchlog.New(pods(), watchlog.Config{}), docs: apidoc.NewSet()}
-	s.docs.Replace([]apidoc.Document{{Path: "/version", MediaType: "application/json", Body: []byte(`{"major":"1"}`)}})
+	s.docs.Replace([]apidoc.Document{{Path: "/version", MediaType: "application/json", Body: apidoc.Pack([]byte(`{"major":"1"}`))}})
 	c.current = s
 	return s
 }

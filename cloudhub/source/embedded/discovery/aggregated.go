@@ -30,8 +30,8 @@ func aggregated(gs []group) []apidoc.Document {
 func aggregatedDocument(path string, items []apidiscovery.APIGroupDiscovery) apidoc.Document {
 	list := &apidiscovery.APIGroupDiscoveryList{Items: items}
 	list.Kind, list.APIVersion = "APIGroupDiscoveryList", "apidiscovery.k8s.io/v2"
-	d := document(path, list)
-	d.Accept, d.MediaType, d.ETag = Aggregated, Aggregated, quote(digest(d.Body))
+	d, _ := tagged(path, list)
+	d.Accept, d.MediaType = Aggregated, Aggregated
 	return d
 }
 

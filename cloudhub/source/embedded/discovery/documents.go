@@ -39,13 +39,24 @@ func versionDocument() apidoc.Document {
 		Compiler:     runtime.Compiler,
 		Platform:     runtime.GOOS + "/" + runtime.GOARCH,
 	}, "", "  ")
-	return apidoc.Document{Path: "/version", MediaType: mediaJSON, Body: must(body, err)}
+	return apidoc.Document{Path: "/version", MediaType: mediaJSON, Body: apidoc.Pack(must(body, err))}
 }
 
 // document returns a document in compact JSON, with the newline that kube-apiserver ends it with.
 func document(path string, v any) apidoc.Document {
+	return apidoc.Document{Path: path, MediaType: mediaJSON, Body: apidoc.Pack(encode(v))}
+}
+
+// tagged returns document with an ETag, and the hash that the ETag is.
+func tagged(path string, v any) (d apidoc.Document, hash string) {
+	text := encode(v)
+	hash = digest(text)
+	return apidoc.Document{Path: path, MediaType: mediaJSON, ETag: quote(hash), Body: apidoc.Pack(text)}, hash
+}
+
+func encode(v any) []byte {
 	body, err := json.Marshal(v)
-	return apidoc.Document{Path: path, MediaType: mediaJSON, Body: append(must(body, err), '\n')}
+	return append(must(body, err), '\n')
 }
 
 // must returns body; v was built here and can be encoded.

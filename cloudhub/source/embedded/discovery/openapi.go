@@ -20,15 +20,12 @@ func openAPI(gs []group) []apidoc.Document {
 	for _, g := range gs {
 		for _, v := range g.versions {
 			root := v.root()
-			d := document("/openapi/v3"+root, describe(v))
-			hash := digest(d.Body)
-			d.ETag = quote(hash)
+			d, hash := tagged("/openapi/v3"+root, describe(v))
 			docs = append(docs, d)
 			paths[root[1:]] = object{"serverRelativeURL": d.Path + "?hash=" + hash}
 		}
 	}
-	index := document("/openapi/v3", object{"paths": paths})
-	index.ETag = quote(digest(index.Body))
+	index, _ := tagged("/openapi/v3", object{"paths": paths})
 	return append(docs, index)
 }
 
