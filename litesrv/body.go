@@ -1,11 +1,10 @@
 package litesrv
 
 import (
-	"compress/gzip"
 	"net/http"
-	"strings"
-	"sync"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 const (
@@ -16,14 +15,6 @@ const (
 	// only itself: a goroutine, a buffer and the snapshot that it is being sent.
 	bodyPatience = 2 * time.Minute
 )
-
-var gzips = sync.Pool{New: func() any {
-	z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
-	if err != nil {
-		panic(err) // the level is a constant that exists
-	}
-	return z
-}}
 
 // body writes the body of one answer in chunks, indented or compressed if that was asked for. Callers append to buf and
 // call spill now and then, and finish at the end. It is used by one goroutine.
@@ -85,8 +76,7 @@ func (b *body) abandon() {
 
 func (b *body) release() {
 	if b.zip != nil {
-		b.zip.Reset(nil)
-		gzips.Put(b.zip)
+		putGzip(b.zip)
 	}
 	*b.pooled = b.buf
 	putBuffer(b.pooled)
@@ -127,8 +117,7 @@ func (b *body) begin(first int) {
 	if b.gzip && first > gzipThreshold {
 		b.w.Header().Set("Content-Encoding", "gzip")
 		b.w.Header().Add("Vary", "Accept-Encoding")
-		b.zip = gzips.Get().(*gzip.Writer)
-		b.zip.Reset(b.w)
+		b.zip = getGzip(b.w)
 	}
 	b.w.WriteHeader(b.status)
 }
@@ -137,17 +126,4 @@ func (b *body) keep(err error) {
 	if b.failure == nil {
 		b.failure = err
 	}
-}
-
-// takesGzip tells whether the client takes a compressed answer. Only a gzip without parameters counts (apiserver
-// pkg/endpoints/handlers/responsewriters/compression.go).
-func takesGzip(r *http.Request) bool {
-	for rest := r.Header.Get("Accept-Encoding"); rest != ""; {
-		var token string
-		token, rest, _ = strings.Cut(rest, ",")
-		if strings.TrimSpace(token) == "gzip" {
-			return true
-		}
-	}
-	return false
 }

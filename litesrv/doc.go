@@ -30,7 +30,6 @@
 //   - Bookmarks are also sent on watches of events, and at once after changes that a client can't resume between.
 //   - Watches are not ended because they are slow: only when nothing could be written for 10 minutes, or when the events
 //     that they have yet to see have left the window; then the stream says 410.
-//   - Watches over WebSocket are not served.
 //   - The token of a list over all namespaces whose selector names one is relative to all of them. kube-apiserver's is
 //     relative to the one, and read as relative to all on the next page, which repeats or leaves out objects.
 //

@@ -1,9 +1,12 @@
 package litesrv
 
 import (
+	"io"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 const (
@@ -25,9 +28,11 @@ type outlet struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController
 
-	buf   *[]byte   // pooled; nil while idle
-	armed time.Time // the write deadline that is set; zero when none is
-	dead  bool      // nothing is sent any more; a write failed: the client is gone or has been too slow
+	gzip  bool         // what is sent is compressed: each flush ends a gzip member
+	zip   *gzip.Writer // of the member that is being written; pooled; nil while idle
+	buf   *[]byte      // pooled; nil while idle
+	armed time.Time    // the write deadline that is set; zero when none is
+	dead  bool         // nothing is sent any more; a write failed: the client is gone or has been too slow
 }
 
 func newOutlet(w http.ResponseWriter) outlet {
@@ -55,17 +60,43 @@ func (o *outlet) flush() {
 		return
 	}
 	o.write()
+	o.endMember()
 	o.push()
 }
 
 func (o *outlet) write() {
 	if len(*o.buf) > 0 && !o.dead {
 		o.arm(time.Now())
-		if _, err := o.w.Write(*o.buf); err != nil {
+		if _, err := o.sink().Write(*o.buf); err != nil {
 			o.dead = true
 		}
 	}
 	*o.buf = (*o.buf)[:0]
+}
+
+// sink is what frames are written to.
+func (o *outlet) sink() io.Writer {
+	if !o.gzip {
+		return o.w
+	}
+	if o.zip == nil {
+		o.zip = getGzip(o.w)
+	}
+	return o.zip
+}
+
+// endMember makes the client able to read all that was written (apiserver pkg/endpoints/handlers/watch.go,
+// perFlushGzipWriter), and gives the writer back: a watch that is idle holds none. The frames must not be in the last
+// block of the member: Go's reader keeps that to itself until it has seen the header of the next member.
+func (o *outlet) endMember() {
+	if o.zip == nil {
+		return
+	}
+	if o.zip.Flush() != nil || o.zip.Close() != nil {
+		o.dead = true
+	}
+	putGzip(o.zip)
+	o.zip = nil
 }
 
 // push sends what net/http has gathered.
@@ -75,8 +106,12 @@ func (o *outlet) push() {
 	}
 }
 
-// release gives the buffer back.
+// release gives back what is pooled. Of a member that isn't ended the rest is lost: the client is gone.
 func (o *outlet) release() {
+	if o.zip != nil {
+		putGzip(o.zip)
+		o.zip = nil
+	}
 	if o.buf == nil {
 		return
 	}

@@ -1,6 +1,10 @@
 package litesrv
 
-import "net/http"
+import (
+	"bufio"
+	"net"
+	"net/http"
+)
 
 // recorder notes what is answered.
 type recorder struct {
@@ -31,6 +35,15 @@ func (r *recorder) Write(p []byte) (int, error) {
 // Flush is for handlers that look for http.Flusher; what can't flush doesn't.
 func (r *recorder) Flush() {
 	_ = http.NewResponseController(r.ResponseWriter).Flush()
+}
+
+// Hijack gives the connection away. What is written to it is not seen.
+func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buf, err := http.NewResponseController(r.ResponseWriter).Hijack()
+	if err == nil {
+		r.code = http.StatusSwitchingProtocols
+	}
+	return conn, buf, err
 }
 
 // Unwrap is how http.ResponseController finds what the connection can do.

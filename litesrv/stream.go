@@ -62,7 +62,12 @@ func (t *stream) close() {
 
 // open sends the header at once: the client learns that it is watching before anything happens.
 func (t *stream) open(p representation) {
-	t.out.w.Header().Set("Content-Type", p.mediaType())
+	h := t.out.w.Header()
+	h.Set("Content-Type", p.mediaType())
+	if t.out.gzip {
+		h.Set("Content-Encoding", "gzip")
+		h.Add("Vary", "Accept-Encoding")
+	}
 	t.out.w.WriteHeader(http.StatusOK)
 	t.out.push()
 	t.due = nextBookmark(time.Now(), t.deadline)
@@ -77,6 +82,7 @@ func (t *stream) sendInitial(ctx context.Context, snap watchlog.Snapshot, marked
 		t.refuse()
 		sent++
 		if t.out.spill(); t.out.dead || ctx.Err() != nil {
+			t.out.flush()
 			return
 		}
 	}

@@ -55,20 +55,27 @@ func (s *Server) watch(ctx context.Context, q *read, o *listOptions) error {
 		events: initial || o.SendInitialEvents == nil && rev == 0,
 		marked: initial && o.AllowWatchBookmarks,
 	}
+	t.out.gzip = plan.marked && takesGzip(q.r)
 	snap, err := s.begin(ctx, q.log, t, &plan)
 	if err != nil && t.closed() {
 		return initializing()
 	}
 	s.sayStale(q.w, q.log, q.log.Rev())
-	t.open(q.form)
-	if err != nil {
-		t.fail(ctx, err)
-		return nil
+	serve := func(ctx context.Context) {
+		t.open(q.form)
+		if err != nil {
+			t.fail(ctx, err)
+			return
+		}
+		if plan.events {
+			t.sendInitial(ctx, snap, plan.marked)
+		}
+		t.run(ctx)
 	}
-	if plan.events {
-		t.sendInitial(ctx, snap, plan.marked)
+	if wantsSocket(q.r) {
+		return overSocket(ctx, q, t, serve)
 	}
-	t.run(ctx)
+	serve(ctx)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package litesrv
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -31,9 +32,16 @@ type watcher struct {
 // open starts a watch. stuck is set for a client that never reads.
 func open(t *testing.T, s *Server, path string, stuck bool) *watcher {
 	t.Helper()
+	return openWith(t, s, path, stuck, nil)
+}
+
+// openWith starts a watch with headers.
+func openWith(t *testing.T, s *Server, path string, stuck bool, header http.Header) *watcher {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &watcher{t: t, cancel: cancel, done: make(chan struct{}), header: http.Header{}, stuck: stuck}
 	r := httptest.NewRequest(http.MethodGet, path, nil).WithContext(ctx)
+	maps.Copy(r.Header, header)
 	go func() {
 		defer close(w.done)
 		s.ServeHTTP(w, r)
