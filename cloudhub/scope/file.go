@@ -30,9 +30,13 @@ type Group struct {
 // Rule lets an edge hold objects of one resource that satisfy all its conditions. In its namespaces and selectors, and in
 // a group's nodes, $(EDGE_NAME) stands for the edge's name.
 type Rule struct {
-	Group      string   `json:"group,omitempty"` // "" is the core group
-	Resource   string   `json:"resource"`        // the plural
-	Namespaces []string `json:"namespaces,omitempty"`
+	Group    string `json:"group,omitempty"` // "" is the core group
+	Resource string `json:"resource"`        // the plural
+	// OnDemand is set for what the edge gets once a client of it has asked, instead of in any case. Only then Resource may
+	// be "*", every resource of the group that the hub can list and watch but secrets, and Group "*", every group. Where
+	// another rule gives the edge a resource in any case, rules on demand say nothing of it.
+	OnDemand   bool     `json:"onDemand,omitempty"`
+	Namespaces []string `json:"namespaces,omitempty"` // with Resource "*", cluster-scoped resources are left out
 	// LabelSelector and FieldSelector are as in kubectl.
 	LabelSelector string `json:"labelSelector,omitempty"`
 	FieldSelector string `json:"fieldSelector,omitempty"`
@@ -137,6 +141,10 @@ func (r *Rule) validate() error {
 	switch {
 	case r.Resource == "":
 		return errors.New("no resource")
+	case r.Resource == all || r.Group == all:
+		if err := r.validateWildcard(); err != nil {
+			return err
+		}
 	case r.Resource != strings.ToLower(r.Resource) || strings.ContainsAny(r.Resource, "/. *"):
 		return fmt.Errorf("resource %q: the lower-case plural is needed, and the group apart", r.Resource)
 	}

@@ -26,11 +26,11 @@ func (b bound) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: b.rule.Group, Resource: b.rule.Resource}
 }
 
-// Resources returns the resources that the scope has rules for, sorted.
+// Resources returns the resources that the edge holds in any case, sorted. Others may be had on demand: see Offers.
 func (s Scope) Resources() []schema.GroupResource {
 	var out []schema.GroupResource
 	for _, b := range s.rules {
-		if gr := b.groupResource(); !slices.Contains(out, gr) {
+		if gr := b.groupResource(); !b.rule.OnDemand && !slices.Contains(out, gr) {
 			out = append(out, gr)
 		}
 	}
@@ -39,12 +39,13 @@ func (s Scope) Resources() []schema.GroupResource {
 }
 
 // View returns what the scope makes of a resource. It fails when a rule selects by a field that the resource does not
-// declare.
+// declare, and with ErrOutside when only wildcards cover it and none is for cluster-scoped resources, which it is.
 func (s Scope) View(r *watchlog.Resource) (View, error) {
 	v := View{}
 	var parts []string
-	for _, b := range s.rules {
-		if b.groupResource() != r.GroupResource() {
+	rules := s.rulesOf(r.GroupResource())
+	for _, b := range rules {
+		if b.rule.isWildcard() && len(b.rule.Namespaces) > 0 && !r.Namespaced {
 			continue
 		}
 		f, err := b.compile(r)
@@ -52,7 +53,10 @@ func (s Scope) View(r *watchlog.Resource) (View, error) {
 			return View{}, fmt.Errorf("scope of %s: %w", r.GroupResource(), err)
 		}
 		v.filters = append(v.filters, f)
-		parts = append(parts, b.canonical())
+		parts = append(parts, b.canonical(r.GroupResource()))
+	}
+	if len(rules) > 0 && len(v.filters) == 0 {
+		return View{}, fmt.Errorf("%s: %w", r.GroupResource(), ErrOutside)
 	}
 	for _, f := range v.filters {
 		v.terms = append(v.terms, f.terms...)
@@ -67,9 +71,10 @@ func (s Scope) View(r *watchlog.Resource) (View, error) {
 	return v, nil
 }
 
-// canonical returns the rule in a form that equal rules share.
-func (b bound) canonical() string {
+// canonical returns what the rule makes of a resource in a form that equal rules share, however they come to apply.
+func (b bound) canonical(gr schema.GroupResource) string {
 	r := b.rule
+	r.Group, r.Resource, r.OnDemand = gr.Group, gr.Resource, false
 	r.Namespaces = sortedUnique(r.Namespaces)
 	nodes := b.nodes
 	if r.BoundToNode == "" {
