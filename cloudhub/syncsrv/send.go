@@ -25,7 +25,8 @@ func (s *session) welcome() error {
 		Version: Version, Epoch: epoch, Software: s.srv.cfg.Software,
 		ProgressIntervalMs: uint32(s.srv.cfg.ProgressInterval / time.Millisecond), //nolint:gosec // seconds
 	}
-	for _, gr := range s.srv.cfg.Scopes.For(s.edge).Resources() {
+	want, _ := s.wanted(s.srv.cfg.Scopes.For(s.edge))
+	for _, gr := range want {
 		w.Scope = append(w.Scope, &tombolov1.Resource{Group: gr.Group, Resource: gr.Resource})
 	}
 	return s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Welcome{Welcome: w}})

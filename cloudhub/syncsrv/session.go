@@ -33,6 +33,8 @@ type session struct {
 	lastID uint32
 	// held is what the edge said it holds, by resource, until the subscription has taken it over.
 	held map[schema.GroupResource]position
+	// demand is what the edge wants of what its scope offers on demand.
+	demand []schema.GroupResource
 	buf  []*watchlog.Event // scratch of live subscriptions
 
 	sent     int64        // bytes of objects sent
@@ -100,6 +102,9 @@ func (s *session) serve(ctx context.Context, hello *tombolov1.Hello) (err error)
 		}
 		s.close(ctx)
 	}()
+	if s.demand, err = readDemand(hello.GetDemand()); err != nil {
+		return err
+	}
 	if err := s.welcome(); err != nil {
 		return err
 	}
@@ -279,6 +284,8 @@ func (s *session) handle(req *tombolov1.SyncRequest) error {
 		s.post(func(context.Context) error { return s.acked(m.Ack) })
 	case *tombolov1.SyncRequest_Inventory:
 		s.post(func(ctx context.Context) error { return s.inventory(ctx, m.Inventory) })
+	case *tombolov1.SyncRequest_Demand:
+		s.post(func(ctx context.Context) error { return s.demanded(ctx, m.Demand) })
 	default:
 		return status.Errorf(codes.InvalidArgument, "a %T is out of place here", m)
 	}
@@ -305,31 +312,22 @@ func (s *session) inventory(ctx context.Context, inv *tombolov1.Inventory) error
 // subscribe brings the subscriptions in line with the edge's scope.
 func (s *session) subscribe(ctx context.Context) error {
 	sc := s.srv.cfg.Scopes.For(s.edge)
-	want := sc.Resources()
-	keep := s.subs[:0]
-	for _, u := range s.subs {
-		if slices.Contains(want, u.gr) {
-			keep = append(keep, u)
-			continue
-		}
-		u.close()
-		delete(s.byID, u.id)
-		if err := s.unsubscribe(u.gr, "it is no longer in the edge's scope"); err != nil {
-			return err
-		}
+	want, vain := s.wanted(sc)
+	if err := s.withdraw(want, "it is no longer in the edge's scope"); err != nil {
+		return err
 	}
-	s.subs = keep
 	for _, gr := range want {
 		i := slices.IndexFunc(s.subs, func(u *subscription) bool { return u.gr == gr })
-		if i < 0 {
-			s.subs = append(s.subs, s.newSubscription(gr, sc, s.held[gr]))
-			i = len(s.subs) - 1
-		} else if !s.subs[i].rescope(sc) {
-			delete(s.held, gr)
-			continue
+		switch {
+		case i < 0:
+			s.add(ctx, gr, sc, s.held[gr])
+		case s.subs[i].rescope(sc):
+			s.subs[i].open(ctx)
 		}
 		delete(s.held, gr)
-		s.subs[i].open(ctx)
+	}
+	if err := s.decline(vain); err != nil {
+		return err
 	}
 	for gr := range s.held {
 		if err := s.unsubscribe(gr, "it is not in the edge's scope"); err != nil {

@@ -127,11 +127,14 @@ func (u *subscription) opened(ctx context.Context, this int, log *watchlog.Log, 
 		return ctx.Err()
 	}
 	u.log, u.release = log, release
-	if err == nil && !log.IsReady() {
-		err = errors.New("it was closed while it was loading")
-	}
 	if err == nil {
 		u.view, err = u.scope.View(log.Resource())
+	}
+	if err != nil && u.refusable(err) {
+		return u.refuse(err.Error())
+	}
+	if err == nil && !log.IsReady() {
+		err = errors.New("it was closed while it was loading")
 	}
 	if err != nil {
 		return u.fail(err)
@@ -166,6 +169,9 @@ func (u *subscription) fail(err error) error {
 		return nil
 	}
 	u.have = position{}
+	if u.onDemand() {
+		return u.refuse("the cloud no longer serves it")
+	}
 	return u.s.unsubscribe(u.gr, "the cloud no longer serves it")
 }
 
