@@ -32,6 +32,9 @@ type Config struct {
 	Logger   *slog.Logger
 	Metrics  prometheus.Registerer
 
+	// OnDemandExpiry is how long a resource that is held on demand may go unused: see session.Config.
+	OnDemandExpiry time.Duration
+
 	// MinBackoff and MaxBackoff bound the wait between two attempts to reach a hub: see session.Config.
 	MinBackoff, MaxBackoff time.Duration
 }
@@ -60,7 +63,7 @@ func New(cfg Config) (*Agent, error) {
 	client, err := session.New(session.Config{
 		Edge: cfg.Name, Hubs: cfg.Hubs, Credentials: cfg.Credentials, Store: st, Window: cfg.Window,
 		Software: cfg.Software, Logger: cfg.Logger, Metrics: cfg.Metrics,
-		MinBackoff: cfg.MinBackoff, MaxBackoff: cfg.MaxBackoff,
+		OnDemandExpiry: cfg.OnDemandExpiry, MinBackoff: cfg.MinBackoff, MaxBackoff: cfg.MaxBackoff,
 	})
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
@@ -79,6 +82,11 @@ func (a *Agent) Run(ctx context.Context) error {
 
 // Log returns the log of a resource, apidoc.ErrUnknownResource when the edge does not hold it.
 func (a *Agent) Log(gvr schema.GroupVersionResource) (*watchlog.Log, error) { return a.client.Log(gvr) }
+
+// Demand returns the log of a resource that the edge does not hold yet, once it is ready: see session.Client.
+func (a *Agent) Demand(ctx context.Context, gvr schema.GroupVersionResource) (*watchlog.Log, error) {
+	return a.client.Demand(ctx, gvr)
+}
 
 // Documents are the cloud's API documents.
 func (a *Agent) Documents() *apidoc.Set { return a.client.Documents() }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -26,6 +27,7 @@ type runOptions struct {
 	name, dataDir, serve, http string
 	hubs                       []string
 	window                     watchlog.Config
+	onDemandExpiry             time.Duration
 	serving                    flags.Serving
 	transport                  flags.Transport
 	log                        flags.Log
@@ -45,6 +47,8 @@ func runCommand() *cobra.Command {
 	f.StringVar(&o.http, "http-addr", "127.0.0.1:10551", "address of /metrics, /healthz and /readyz; empty for none")
 	f.Int64Var(&o.window.MaxBytes, "window-bytes", edgehub.DefaultWindow.MaxBytes, "how much history each resource keeps, in bytes")
 	f.IntVar(&o.window.MaxEvents, "window-events", edgehub.DefaultWindow.MaxEvents, "how much history each resource keeps, in events")
+	f.DurationVar(&o.onDemandExpiry, "on-demand-expiry", 24*time.Hour,
+		"how long, in contact with a hub, a resource held on demand may go unused before it is let go; 0 for never letting go")
 	o.serving.Add(c)
 	o.transport.Add(c)
 	o.log.Add(c)
@@ -83,7 +87,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	reg := obs.NewRegistry()
 	agent, err := edgehub.New(edgehub.Config{
 		Name: o.name, Hubs: o.hubs, DataDir: o.dataDir, Credentials: creds, Window: o.window, Probe: probe,
-		Software: version, Logger: logger, Metrics: reg,
+		OnDemandExpiry: o.onDemandExpiry, Software: version, Logger: logger, Metrics: reg,
 	})
 	if err != nil {
 		return err
@@ -95,6 +99,9 @@ func (o *runOptions) run(ctx context.Context) error {
 func (o *runOptions) check() error {
 	if o.window.MaxBytes <= 0 || o.window.MaxEvents <= 0 {
 		return errors.New("--window-bytes and --window-events must be more than 0")
+	}
+	if o.onDemandExpiry < 0 {
+		return errors.New("--on-demand-expiry must not be negative")
 	}
 	if len(validation.IsDNS1123Subdomain(o.name)) > 0 {
 		return fmt.Errorf("--name %q: lower-case letters, digits, - and . are needed", o.name)

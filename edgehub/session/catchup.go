@@ -25,6 +25,7 @@ func (s *session) subscription(m *tombolov1.Subscription) error {
 		}
 		if m.GetUnavailable() {
 			s.c.settle(gr)
+			s.c.wishes.Late(gr)
 		}
 		return nil
 	}
@@ -210,6 +211,7 @@ func (s *session) adopt(r *replica, batch watchlog.Batch) error {
 	r.step = step{ops: map[string]watchlog.Op{}}
 	s.progressed = true
 	s.c.settle(r.gr)
+	s.c.wishes.Settle(r.gr)
 	return nil
 }
 

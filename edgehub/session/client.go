@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tombolo-sync/tombolo/edgehub/demand"
 	"github.com/tombolo-sync/tombolo/internal/apidoc"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
@@ -35,6 +36,7 @@ type Client struct {
 	log     *slog.Logger
 	metrics *metrics
 	docs    *apidoc.Set
+	wishes  *demand.Book // what is held on demand
 
 	mu       sync.RWMutex                                  // guards the map; the replicas belong to Run
 	replicas map[schema.GroupResource]*replica             // what the edge holds
@@ -42,6 +44,8 @@ type Client struct {
 	// awaited are the resources of the scope, as a hub has named it, that have no first state yet although the hub can
 	// get them. Guarded by mu.
 	awaited map[schema.GroupResource]struct{}
+	// scoped is set once a hub has named the scope. Guarded by mu.
+	scoped bool
 	// foreign are the positions at which resources of another cluster were dropped. It belongs to Run.
 	foreign map[schema.GroupResource]uint64
 
@@ -65,7 +69,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		cfg: cfg, log: cfg.Logger, docs: apidoc.NewSet(),
+		cfg: cfg, log: cfg.Logger, docs: apidoc.NewSet(), wishes: demand.New(cfg.OnDemandExpiry),
 		replicas: map[schema.GroupResource]*replica{}, logs: map[schema.GroupVersionResource]*watchlog.Log{},
 		awaited: map[schema.GroupResource]struct{}{}, foreign: map[schema.GroupResource]uint64{},
 	}
@@ -84,6 +88,9 @@ func (c *Client) load() error {
 	}
 	c.docs.Replace(docs)
 	if err := c.loadHeard(); err != nil {
+		return err
+	}
+	if err := c.loadWishes(); err != nil {
 		return err
 	}
 	states, err := c.cfg.Store.Resources()
@@ -137,11 +144,14 @@ func (c *Client) forgetLocked(gr schema.GroupResource) {
 	}
 }
 
-// Log returns the log of a resource, apidoc.ErrUnknownResource when the edge does not hold it in that version.
+// Log returns the log of a resource, apidoc.ErrUnknownResource when the edge does not hold it in that version, or when it
+// is to be had on demand and not there yet: see Demand. What is held on demand counts as used then.
 func (c *Client) Log(gvr schema.GroupVersionResource) (*watchlog.Log, error) {
 	c.mu.RLock()
-	defer c.mu.RUnlock()
-	if l := c.logs[gvr]; l != nil {
+	l := c.logs[gvr]
+	c.mu.RUnlock()
+	if l != nil && !c.isComing(l) {
+		c.wishes.Touch(gvr.GroupResource())
 		return l, nil
 	}
 	return nil, fmt.Errorf("%w: %s", apidoc.ErrUnknownResource, gvr)
@@ -163,18 +173,19 @@ func (c *Client) lastHeard() time.Time {
 	return time.Time{}
 }
 
-// Ready tells why the edge can't serve yet: nil once there are API documents and every resource has a first state.
+// Ready tells why the edge can't serve yet: nil once there are API documents and every resource has a first state that the
+// edge is to have in any case.
 func (c *Client) Ready() error {
 	if c.docs.Hash() == "" {
 		return errors.New("no hub was reached yet")
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if len(c.logs) == 0 {
+	if len(c.logs) == 0 && !c.scoped {
 		return errors.New("no resource is synced yet")
 	}
 	for gvr, l := range c.logs {
-		if !l.IsReady() {
+		if !l.IsReady() && !c.isComing(l) {
 			return fmt.Errorf("%s is not synced yet", gvr.GroupResource())
 		}
 	}
@@ -188,8 +199,12 @@ func (c *Client) Ready() error {
 func (c *Client) await(scope []schema.GroupResource) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.scoped = true
 	clear(c.awaited)
 	for _, gr := range scope {
+		if c.wishes.Has(gr) {
+			continue
+		}
 		if r := c.replicas[gr]; r == nil || !r.log.IsReady() {
 			c.awaited[gr] = struct{}{}
 		}

@@ -23,6 +23,10 @@ type Config struct {
 	Logger      *slog.Logger
 	Metrics     prometheus.Registerer
 
+	// OnDemandExpiry is how long a resource that is held on demand may go unused, while there is a hub, before the edge
+	// lets it go. 0 means never.
+	OnDemandExpiry time.Duration
+
 	// MaxBackoff bounds the wait between two attempts to reach a hub; the wait is random up to a bound that doubles from
 	// MinBackoff on. 0 means 60 s.
 	MaxBackoff time.Duration
@@ -41,6 +45,7 @@ func (c *Config) setDefaults() error {
 	case c.Store == nil || c.Credentials == nil:
 		return errors.New("session: a store and transport credentials are required")
 	}
+	c.OnDemandExpiry = max(0, c.OnDemandExpiry)
 	if c.MaxBackoff == 0 {
 		c.MaxBackoff = time.Minute
 	}

@@ -16,6 +16,7 @@ type metrics struct {
 	commits    prometheus.Histogram
 	mismatches prometheus.Counter
 	plans      *prometheus.CounterVec
+	demands    *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer, c *Client) *metrics {
@@ -37,6 +38,7 @@ func newMetrics(reg prometheus.Registerer, c *Client) *metrics {
 			Name: "tombolo_edge_plans_total", Help: "How resources were brought up to date.",
 		}, []string{"plan"}),
 	}
+	m.demands = newDemandMetrics(reg, c)
 	reg.MustRegister(m.sessions, m.operations, m.commits, m.mismatches, m.plans,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "tombolo_edge_connected", Help: "1 while the edge follows the cloud.",

@@ -31,6 +31,8 @@ type session struct {
 	docs     []apidoc.Document // of a set of documents that is coming in
 	received uint64            // bytes of objects taken off the stream
 	noted    time.Time         // the time of contact that is stored
+	wanted   <-chan struct{}   // closed when the hub is to hear what is wanted
+	tidied   time.Time         // when it was last looked for what nobody uses
 
 	progressed bool      // something became durable, or was found to agree with the hub
 	stalled    bool      // no message for long, although bytes come
@@ -80,6 +82,7 @@ func (s *session) run(ctx context.Context) error {
 func (s *session) hello() error {
 	h := &tombolov1.Hello{
 		Version: Version, Edge: s.c.cfg.Edge, Software: s.c.cfg.Software, DocumentsHash: s.c.docs.Hash(),
+		Demand: s.wishes(),
 	}
 	for gr, r := range s.c.replicas {
 		r.setLive(false, s.c.lastHeard())
@@ -131,6 +134,13 @@ func (s *session) apply(ctx context.Context, in <-chan *tombolov1.SyncResponse) 
 			return context.Cause(ctx)
 		case now := <-pulse.C:
 			if err := s.pulse(now); err != nil {
+				return err
+			}
+			if err := s.tidy(now); err != nil {
+				return err
+			}
+		case <-s.wanted:
+			if err := s.sendDemand(); err != nil {
 				return err
 			}
 		case m, ok := <-in:
@@ -192,7 +202,7 @@ func (s *session) control(m *tombolov1.SyncResponse) error {
 	case *tombolov1.SyncResponse_Documents:
 		return s.documents(m.Documents)
 	case *tombolov1.SyncResponse_Unsubscription:
-		return s.drop(groupResource(m.Unsubscription.GetResource()), m.Unsubscription.GetReason())
+		return s.unsubscribed(groupResource(m.Unsubscription.GetResource()), m.Unsubscription.GetReason())
 	case *tombolov1.SyncResponse_Drain:
 		s.retry = time.Duration(m.Drain.GetRetryAfterMs()) * time.Millisecond
 		return errors.New("the hub asked us to leave")
@@ -218,6 +228,7 @@ func (s *session) welcome(w *tombolov1.Welcome) error {
 	s.progress = max(time.Second, time.Duration(w.GetProgressIntervalMs())*time.Millisecond)
 	s.c.metrics.sessions.Inc()
 	s.c.linked.Store(true)
+	s.c.wishes.Linked()
 	s.c.log.Info("connected", "hub", s.hub, "software", w.GetSoftware(), "cluster", w.GetEpoch())
 	if err := s.dropForeign(); err != nil {
 		return err
@@ -290,13 +301,14 @@ func (s *session) documents(m *tombolov1.Documents) error {
 		return fmt.Errorf("store API documents: %w", err)
 	}
 	s.c.docs.Replace(docs)
+	s.c.wishes.Reconsider()
 	return nil
 }
 
 // caughtUp tells whether the edge has come as far as the hub, and the hub as far as the cloud, with every resource.
 func (s *session) caughtUp() bool {
 	for _, r := range s.c.replicas {
-		if !r.live || r.lost {
+		if (!r.live || r.lost) && !s.c.isComing(r.log) {
 			return false
 		}
 	}
@@ -309,10 +321,11 @@ func (s *session) caughtUp() bool {
 func (s *session) disconnected() {
 	s.c.linked.Store(false)
 	s.c.current.Store(false)
+	s.c.wishes.Unlinked()
 	for _, r := range s.c.replicas {
 		r.setLive(false, s.c.lastHeard())
 	}
-	if err := s.c.cfg.Store.Update(s.noteContact); err != nil {
+	if err := s.c.cfg.Store.Update(s.noteEnd); err != nil {
 		s.c.log.Error("the time of the last contact was not stored", "err", err)
 	}
 }

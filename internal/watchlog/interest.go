@@ -24,6 +24,13 @@ func (l *Log) interestIn(t Term) *interest {
 	return in
 }
 
+// HasReaders tells whether any reader is open, which means that the log is being watched.
+func (l *Log) HasReaders() bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return len(l.interests) > 0
+}
+
 // leave takes a reader out of an interest and ends that with the last one. l.mu is held.
 func (l *Log) leave(in *interest, r *Reader) {
 	delete(in.readers, r)

@@ -113,6 +113,7 @@ type fakeSource struct {
 	log   *watchlog.Log
 	docs  *apidoc.Set
 	opens atomic.Int32 // calls of Open
+	users atomic.Int32 // of the log
 }
 
 // source returns a new view of the cloud with an empty memory; load fills it.
@@ -164,7 +165,8 @@ func (s *fakeSource) Open(_ context.Context, gr schema.GroupResource) (*watchlog
 	if gr != podsGR || !s.cloud.known {
 		return nil, nil, fmt.Errorf("%w: %s", apidoc.ErrUnknownResource, gr)
 	}
-	return s.log, func() {}, nil
+	s.users.Add(1)
+	return s.log, sync.OnceFunc(func() { s.users.Add(-1) }), nil
 }
 
 // scopes gives every edge the same, and can be changed.
@@ -258,10 +260,15 @@ type edge struct {
 // startEdge runs an edge over a data directory until its stop is called.
 func startEdge(t *testing.T, dir string, hubs ...string) *edge {
 	t.Helper()
-	agent, err := edgehub.New(edgehub.Config{
-		Name: "edge-1", Hubs: hubs, DataDir: dir, Credentials: insecure.NewCredentials(), Logger: logger(t, "edge"),
-		MinBackoff: 5 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
-	})
+	return startEdgeWith(t, edgehub.Config{DataDir: dir, Hubs: hubs})
+}
+
+// startEdgeWith is startEdge with more of a configuration than the directory and hubs.
+func startEdgeWith(t *testing.T, cfg edgehub.Config) *edge {
+	t.Helper()
+	cfg.Name, cfg.Credentials, cfg.Logger = "edge-1", insecure.NewCredentials(), logger(t, "edge")
+	cfg.MinBackoff, cfg.MaxBackoff = 5*time.Millisecond, 20*time.Millisecond
+	agent, err := edgehub.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,271 @@
+package inproc
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tombolo-sync/tombolo/cloudhub/source"
+	"github.com/tombolo-sync/tombolo/edgehub"
+	"github.com/tombolo-sync/tombolo/edgehub/demand"
+	"github.com/tombolo-sync/tombolo/internal/apidoc"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+const (
+	podsOnDemand = `{scopes: [{name: s, edges: ["*"], rules: [{resource: pods, onDemand: true}]}]}`
+	anyOnDemand  = `{scopes: [{name: s, edges: ["*"], rules: [{group: "*", resource: "*", onDemand: true}]}]}`
+	nodesOnly    = `{scopes: [{name: s, edges: ["*"], rules: [{resource: nodes, onDemand: true}]}]}`
+)
+
+var nodesGVR = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+
+// linked waits until the edge has a hub.
+func (e *edge) linked() {
+	e.t.Helper()
+	e.eventually("the edge is connected", func() bool { live, _ := e.Contact(); return live })
+}
+
+// demand asks for pods, as often as it takes, and returns their log.
+func (e *edge) demand() *watchlog.Log {
+	e.t.Helper()
+	var l *watchlog.Log
+	e.eventually("pods are to be had", func() bool {
+		ctx, cancel := context.WithTimeout(e.t.Context(), time.Minute)
+		defer cancel()
+		var err error
+		l, err = e.Demand(ctx, podsGVR)
+		return err == nil
+	})
+	return l
+}
+
+// lacks waits until the edge holds no pods.
+func (e *edge) lacks() {
+	e.t.Helper()
+	e.eventually("pods are gone", func() bool { _, err := e.Log(podsGVR); return errors.Is(err, apidoc.ErrUnknownResource) })
+}
+
+func TestDemandBringsAResource(t *testing.T) {
+	for name, yaml := range map[string]string{"named": podsOnDemand, "wildcard": anyOnDemand} {
+		t.Run(name, func(t *testing.T) {
+			cloud := newFakeCloud(t)
+			cloud.put("a", "u-a", "n")
+			src := cloud.source()
+			src.load()
+			addr, _ := startHub(t, src, newScopes(t, yaml), "127.0.0.1:0")
+			e := startEdge(t, t.TempDir(), addr)
+			e.linked()
+			if err := e.Ready(); err != nil {
+				t.Errorf("an edge that holds nothing in any case is not ready: %v", err)
+			}
+			if _, err := e.Log(podsGVR); !errors.Is(err, apidoc.ErrUnknownResource) || src.opens.Load() != 0 {
+				t.Fatalf("%v, opened %d times, before anybody asked", err, src.opens.Load())
+			}
+			var readers sync.WaitGroup
+			for range 20 {
+				readers.Go(func() {
+					if l, err := e.Demand(t.Context(), podsGVR); err != nil || !l.IsReady() {
+						t.Errorf("%v", err)
+					}
+				})
+			}
+			readers.Wait()
+			if n := src.opens.Load(); n != 1 {
+				t.Errorf("opened %d times", n)
+			}
+			e.waitFor(cloud.put("b", "u-b", "n"))
+			e.holds(cloud)
+			if _, err := e.Demand(t.Context(), podsGR.WithVersion("v9")); !errors.Is(err, apidoc.ErrUnknownResource) {
+				t.Errorf("another version: %v", err)
+			}
+		})
+	}
+}
+
+func TestDemandIsRefused(t *testing.T) {
+	cloud := newFakeCloud(t)
+	src := cloud.source()
+	src.load()
+	for name, yaml := range map[string]string{"outside the scope": podsOnDemand, "unknown to the cloud": anyOnDemand} {
+		t.Run(name, func(t *testing.T) {
+			addr, _ := startHub(t, src, newScopes(t, yaml), "127.0.0.1:0")
+			e := startEdge(t, t.TempDir(), addr)
+			e.linked()
+			if _, err := e.Demand(t.Context(), nodesGVR); !errors.Is(err, demand.ErrRefused) {
+				t.Fatal(err)
+			}
+			before := src.opens.Load()
+			for range 10 {
+				if _, err := e.Demand(t.Context(), nodesGVR); !errors.Is(err, demand.ErrRefused) {
+					t.Fatal(err)
+				}
+			}
+			e.demand() // the session goes on
+			if n := src.opens.Load() - before; n != 1 {
+				t.Errorf("the hub was asked %d times more", n-1)
+			}
+			if err := e.Ready(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestDemandFollowsTheScope(t *testing.T) {
+	cloud := newFakeCloud(t)
+	cloud.put("a", "u-a", "n")
+	src := cloud.source()
+	src.load()
+	sc := newScopes(t, podsOnDemand)
+	addr, _ := startHub(t, src, sc, "127.0.0.1:0")
+	e := startEdge(t, t.TempDir(), addr)
+	e.linked()
+	l := e.demand()
+	for _, yaml := range []string{allPods, anyOnDemand} {
+		sc.set(t, yaml)
+		e.waitFor(cloud.put("a", "u-a", "n"))
+		if e.pods() != l || src.opens.Load() != 1 {
+			t.Fatalf("under %s the edge began anew", yaml)
+		}
+	}
+	sc.set(t, nodesOnly)
+	e.lacks()
+	if _, err := e.Demand(t.Context(), podsGVR); !errors.Is(err, demand.ErrRefused) {
+		t.Error(err)
+	}
+	e.eventually("the hub lets go of pods", func() bool { return src.users.Load() == 0 })
+}
+
+// TestDemandOutlivesHubs: what was asked for once goes on with another hub, which knows nothing of it.
+func TestDemandOutlivesHubs(t *testing.T) {
+	cloud := newFakeCloud(t)
+	cloud.put("a", "u-a", "n")
+	src := cloud.source()
+	src.load()
+	sc := newScopes(t, podsOnDemand)
+	addr, stop := startHub(t, src, sc, "127.0.0.1:0")
+	e := startEdge(t, t.TempDir(), addr)
+	e.linked()
+	l := e.demand()
+	e.waitFor(cloud.put("b", "u-b", "n"))
+	stop()
+	cloud.remove("a")
+	e.eventually("the edge is cut off", func() bool { live, _ := e.Contact(); return !live })
+	if _, err := e.Demand(t.Context(), nodesGVR); !errors.Is(err, demand.ErrOffline) {
+		t.Errorf("without a hub: %v", err)
+	}
+	again := cloud.source()
+	startHub(t, again, sc, addr)
+	again.load()
+	e.waitFor(cloud.put("c", "u-c", "n"))
+	e.holds(cloud)
+	if e.pods() != l {
+		t.Error("the edge began anew")
+	}
+}
+
+func TestDemandOutlivesTheEdge(t *testing.T) {
+	cloud := newFakeCloud(t)
+	cloud.put("a", "u-a", "n")
+	src := cloud.source()
+	src.load()
+	sc, dir := newScopes(t, podsOnDemand), t.TempDir()
+	addr, stop := startHub(t, src, sc, "127.0.0.1:0")
+	e := startEdge(t, dir, addr)
+	e.linked()
+	e.demand()
+	e.stop()
+	stop()
+	e = startEdge(t, dir, addr)
+	e.holds(cloud) // there is no hub
+	rev := cloud.put("b", "u-b", "n")
+	startHub(t, src, sc, addr)
+	e.waitFor(rev)
+	e.holds(cloud)
+}
+
+// TestDemandIsDurableBeforeItIsMet: what was wanted comes after a restart although nobody asks again.
+func TestDemandIsDurableBeforeItIsMet(t *testing.T) {
+	cloud := newFakeCloud(t)
+	cloud.put("a", "u-a", "n")
+	src := cloud.source() // it is loading
+	sc, dir := newScopes(t, podsOnDemand), t.TempDir()
+	addr, _ := startHub(t, src, sc, "127.0.0.1:0")
+	e := startEdge(t, dir, addr)
+	e.linked()
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := e.Demand(short, podsGVR); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	if _, err := e.Demand(t.Context(), podsGVR); !errors.Is(err, demand.ErrPending) {
+		t.Errorf("after somebody has waited in vain: %v", err)
+	}
+	if err := e.Ready(); err != nil {
+		t.Errorf("what is on its way makes the edge not ready: %v", err)
+	}
+	e.stop()
+	e = startEdge(t, dir, addr)
+	src.load()
+	e.holds(cloud)
+}
+
+// TestDemandEndsWithTheResource: a resource that the cloud has no more goes, and comes back when it does.
+func TestDemandEndsWithTheResource(t *testing.T) {
+	cloud := newFakeCloud(t)
+	cloud.put("a", "u-a", "n")
+	src := cloud.source()
+	src.load()
+	addr, _ := startHub(t, src, newScopes(t, anyOnDemand), "127.0.0.1:0")
+	e := startEdge(t, t.TempDir(), addr)
+	e.linked()
+	l := e.demand()
+	cloud.mu.Lock()
+	cloud.known = false
+	src.log.Close(source.ErrUnknownResource)
+	cloud.mu.Unlock()
+	<-l.Done()
+	e.lacks()
+	if _, err := e.Demand(t.Context(), podsGVR); !errors.Is(err, demand.ErrRefused) {
+		t.Error(err)
+	}
+	cloud.mu.Lock()
+	cloud.known = true
+	src.log = watchlog.New(pods(), watchlog.Config{})
+	cloud.mu.Unlock()
+	src.load()
+	src.docs.Replace([]apidoc.Document{{Path: "/apis", Body: []byte("{}")}}) // as discovery does
+	e.demand()
+	e.holds(cloud)
+}
+
+func TestDemandExpires(t *testing.T) {
+	cloud := newFakeCloud(t)
+	cloud.put("a", "u-a", "n")
+	src := cloud.source()
+	src.load()
+	addr, _ := startHub(t, src, newScopes(t, podsOnDemand), "127.0.0.1:0")
+	e := startEdgeWith(t, edgehub.Config{DataDir: t.TempDir(), Hubs: []string{addr}, OnDemandExpiry: 400 * time.Millisecond})
+	e.linked()
+	l := e.demand()
+	reader, err := l.Snapshot().NewReader(make(chan struct{}, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-l.Done():
+		t.Fatal("it went although it is watched")
+	case <-time.After(3 * time.Second): // an edge looks once a second
+	}
+	reader.Close()
+	<-l.Done()
+	e.lacks()
+	e.eventually("the hub lets go of pods", func() bool { return src.users.Load() == 0 })
+	e.demand()
+	e.holds(cloud)
+}
