@@ -1,9 +1,11 @@
 package litesrv
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,6 +33,12 @@ type Config struct {
 	// Fallback answers what the store can't: writes, subresources, resources that are not held, and, while the backend
 	// is live, exact reads of positions that have left the window. nil answers these with 503.
 	Fallback http.Handler
+	// Demand brings a resource here that Backend does not hold, and returns its log once that is ready. It is called for
+	// reads of resources that discovery knows with LIST and WATCH, by any number of goroutines, and any error means that
+	// the read goes to Fallback. nil: what is not held can't be had.
+	Demand func(ctx context.Context, gvr schema.GroupVersionResource) (*watchlog.Log, error)
+	// DemandWait is how long a read waits for Demand. 0 means 3 s.
+	DemandWait time.Duration
 	// Synced is the "sync" check of /readyz: nil once every resource has finished its first sync. nil means it has.
 	Synced func() error
 	// Logger gets one debug record for each request. nil discards.

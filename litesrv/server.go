@@ -35,6 +35,9 @@ func New(c Config) (*Server, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.DemandWait == 0 {
+		c.DemandWait = demandWait
+	}
 	m, err := newMetrics(c.Metrics)
 	if err != nil {
 		return nil, fmt.Errorf("litesrv: register metrics: %w", err)
@@ -120,6 +123,7 @@ func (s *Server) absent(w http.ResponseWriter, r *http.Request, t target) {
 		s.subresource(w, r, t, !builtin)
 	case !methodAllowed(t, r.Method, k.namespaced, !builtin) || builtin && !k.has(verb):
 		s.fail(w, r, refuseMethod(t, verb, !builtin))
+	case s.demand(w, r, t, &k):
 	default:
 		s.elsewhere(w, r, t, verb+" of "+t.groupResource().String())
 	}

@@ -239,7 +239,7 @@ func TestDemandEndsWithTheResource(t *testing.T) {
 	src.log = watchlog.New(pods(), watchlog.Config{})
 	cloud.mu.Unlock()
 	src.load()
-	src.docs.Replace([]apidoc.Document{{Path: "/apis", Body: []byte("{}")}}) // as discovery does
+	src.docs.Replace([]apidoc.Document{{Path: "/apis", Body: apidoc.Pack([]byte("{}"))}}) // as discovery does
 	e.demand()
 	e.holds(cloud)
 }

@@ -2096,7 +2096,8 @@ func (x *Answer) GetFailure() string {
 }
 
 // Demand names all resources that the edge wants of those that its scope offers on demand. It replaces what was said
-// before. A Subscription follows for each new one, or an Unsubscription that says why not.
+// before, and has 500 at most. A Subscription follows for each new one, or an Unsubscription that says why not; for each that
+// is not wanted any more an Unsubscription, unless the edge is to have the resource in any case.
 type Demand struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Resources     []*Resource            `protobuf:"bytes,1,rep,name=resources,proto3" json:"resources,omitempty"`
