@@ -60,9 +60,7 @@ func TestDemandBringsAResource(t *testing.T) {
 			addr, _ := startHub(t, src, newScopes(t, yaml), "127.0.0.1:0")
 			e := startEdge(t, t.TempDir(), addr)
 			e.linked()
-			if err := e.Ready(); err != nil {
-				t.Errorf("an edge that holds nothing in any case is not ready: %v", err)
-			}
+			e.eventually("an edge that holds nothing in any case is ready", func() bool { return e.Ready() == nil })
 			if _, err := e.Log(podsGVR); !errors.Is(err, apidoc.ErrUnknownResource) || src.opens.Load() != 0 {
 				t.Fatalf("%v, opened %d times, before anybody asked", err, src.opens.Load())
 			}
@@ -109,9 +107,7 @@ func TestDemandIsRefused(t *testing.T) {
 			if n := src.opens.Load() - before; n != 1 {
 				t.Errorf("the hub was asked %d times more", n-1)
 			}
-			if err := e.Ready(); err != nil {
-				t.Error(err)
-			}
+			e.eventually("the edge is ready", func() bool { return e.Ready() == nil })
 		})
 	}
 }
@@ -206,9 +202,7 @@ func TestDemandIsDurableBeforeItIsMet(t *testing.T) {
 	if _, err := e.Demand(t.Context(), podsGVR); !errors.Is(err, demand.ErrPending) {
 		t.Errorf("after somebody has waited in vain: %v", err)
 	}
-	if err := e.Ready(); err != nil {
-		t.Errorf("what is on its way makes the edge not ready: %v", err)
-	}
+	e.eventually("an edge is ready without what is on its way", func() bool { return e.Ready() == nil })
 	e.stop()
 	e = startEdge(t, dir, addr)
 	src.load()
