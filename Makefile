@@ -29,7 +29,8 @@ GOTESTSUM := $(TOOLS)/gotestsum
 LINT      := $(TOOLS)/golangci-lint
 VULN      := $(TOOLS)/govulncheck
 PLUGINS   := $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc
-KUBE      := bin/e2e/etcd bin/e2e/kube-apiserver bin/e2e/kubectl
+KUBE      := bin/e2e/etcd bin/e2e/kube-apiserver bin/e2e/kubectl bin/e2e/kubemark
+SUITE     := bin/e2e/conformance
 
 ##@ Build
 
@@ -48,7 +49,7 @@ run: build ## Build, then run a cloud and an edge on this machine
 	bin/tombolo demo
 
 .PHONY: kube
-kube: $(KUBE) ## Build the etcd, kube-apiserver and kubectl that tests run against
+kube: $(KUBE) ## Build the etcd, kube-apiserver, kubectl and kubelet that tests use
 
 .PHONY: tools
 tools: $(BUF) $(GOTESTSUM) $(LINT) $(VULN) $(PLUGINS) ## Build every pinned tool into bin/tools
@@ -73,6 +74,14 @@ test-race: $(GOTESTSUM) ## Unit tests under the race detector
 .PHONY: test-e2e
 test-e2e: $(GOTESTSUM) $(KUBE) build ## End-to-end tests: real processes, a real kube-apiserver
 	$(GOTESTSUM) --format testname -- -tags e2e -count=1 -p 1 -timeout 40m ./internal/e2e/...
+
+.PHONY: conformance
+conformance: $(GOTESTSUM) $(KUBE) $(SUITE) build ## Kubernetes' own API specs, against an edge
+	$(GOTESTSUM) --format testname -- -tags 'e2e conformance' -count=1 -timeout 60m -run '^TestConformance' ./internal/e2e
+
+.PHONY: conformance-baseline
+conformance-baseline: $(GOTESTSUM) $(KUBE) $(SUITE) ## The same specs, against kube-apiserver
+	$(GOTESTSUM) --format testname -- -tags 'e2e conformance' -count=1 -timeout 60m -run '^TestBaseline' ./internal/e2e
 
 .PHONY: bench
 bench: ## Benchmarks (BENCH=regexp BENCHTIME=1s PKG=./...)
@@ -182,10 +191,15 @@ bin/e2e/etcd: internal/e2e/etcd/go.mod internal/e2e/etcd/go.sum
 	cd internal/e2e/etcd && $(HOST_BUILD) -o $(CURDIR)/$@ go.etcd.io/etcd/server/v3
 	@touch $@
 
-# Without a version kube-apiserver reports one that clients can't parse.
-bin/e2e/kube-apiserver bin/e2e/kubectl: bin/e2e/%: internal/e2e/kube/go.mod internal/e2e/kube/go.sum
-	cd internal/e2e/kube && v=$$(go list -m -f '{{.Version}}' k8s.io/kubernetes) && n=$${v#v} && minor=$${n#*.} && \
-	p=k8s.io/component-base/version && $(HOST_BUILD) -o $(CURDIR)/$@ -ldflags \
-	"-X $$p.gitVersion=$$v -X $$p.gitMajor=$${n%%.*} -X $$p.gitMinor=$${minor%%.*} -X $$p.gitTreeState=clean" \
-	k8s.io/kubernetes/cmd/$*
+# Without a version kube-apiserver reports one that clients can't parse, and the suite doesn't know what it is of.
+IN_KUBE := cd internal/e2e/kube && v=$$(go list -m -f '{{.Version}}' k8s.io/kubernetes) && n=$${v\#v} && minor=$${n\#*.} && \
+	p=k8s.io/component-base/version && \
+	version="-X $$p.gitVersion=$$v -X $$p.gitMajor=$${n%%.*} -X $$p.gitMinor=$${minor%%.*} -X $$p.gitTreeState=clean" &&
+
+bin/e2e/kube-apiserver bin/e2e/kubectl bin/e2e/kubemark: bin/e2e/%: internal/e2e/kube/go.mod internal/e2e/kube/go.sum
+	$(IN_KUBE) $(HOST_BUILD) -o $(CURDIR)/$@ -ldflags "$$version" k8s.io/kubernetes/cmd/$*
+	@touch $@
+
+$(SUITE): internal/e2e/kube/go.mod internal/e2e/kube/go.sum $(wildcard internal/e2e/kube/conformance/*.go)
+	$(IN_KUBE) GOOS= GOARCH= go test -c -o $(CURDIR)/$@ -ldflags "$$version" ./conformance
 	@touch $@

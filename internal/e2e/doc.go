@@ -3,6 +3,9 @@
 // and restarts in between. What clients were shown is judged by package
 // guarantee.
 //
+// With the build tag conformance, specs of Kubernetes' own suite run against an
+// edge (`make conformance`); testdata/conformance.txt names them.
+//
 // The tests need `make kube` and the build tag e2e. They build the binaries
 // themselves, unless TOMBOLO_E2E_BIN names a directory that holds them. The
 // servers' logs are in the test's temporary directory, or below

@@ -1,0 +1,135 @@
+//go:build e2e && conformance
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tombolo-sync/tombolo/internal/e2e/cluster"
+)
+
+// The specs of API machinery that judge an API server without the help of pods, controllers and webhooks.
+const (
+	specFocus = `Watchers|API Streaming|Servers with support for API chunking|Servers with support for Table|client-go should negotiate|` +
+		`AggregatedDiscovery|OpenAPIV3|Discovery|server version|health handlers|request timeout|FieldValidation|ServerSideApply|` +
+		`CustomResourceDefinition`
+	specSkip = `\[Serial\]|\[Disruptive\]|\[Flaky\]|\[Slow\]|Feature:CBOR`
+)
+
+// expectedSpecs are the names of the specs that pass against a kube-apiserver of this version, one a line.
+func expectedSpecs(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "conformance.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(strings.Split(strings.TrimSpace(string(text)), "\n"), func(line string) bool {
+		return strings.HasPrefix(line, "#")
+	})
+}
+
+// newSuite is a suite for whoever serves behind the kubeconfig.
+func newSuite(t *testing.T, kubeconfig string, args ...string) *suite {
+	t.Helper()
+	t.Setenv(detector, "false") // it lists where the specs expect no list
+	if _, err := os.Stat(suiteBinary()); err != nil {
+		t.Fatalf("%v: run `make bin/e2e/conformance`", err)
+	}
+	return &suite{t: t, kubeconfig: kubeconfig, args: args, dir: artifacts(t)}
+}
+
+// suiteCluster is a cluster as the specs expect it: with a node.
+func suiteCluster(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	c := cluster.New(t, cluster.Config{})
+	kubeAPI(t, c).create(t, nodes, "", node("node-1"))
+	return c
+}
+
+// TestBaselineOfConformance runs the specs against kube-apiserver itself: what passes there, and nothing else, has to be
+// in the list that edges are held to.
+func TestBaselineOfConformance(t *testing.T) {
+	s := newSuite(t, suiteCluster(t).Kubeconfig)
+	ran, err := s.run(t.Context(), "baseline", "--ginkgo.focus="+specFocus, "--ginkgo.skip="+specSkip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expected := expectedSpecs(t)
+	passed := passedSpecs(t, ran)
+	for _, r := range ran {
+		if r.State != "passed" && slices.Contains(expected, r.name()) {
+			t.Error(r)
+		}
+	}
+	for _, name := range expected {
+		if !passed[name] {
+			t.Errorf("is in the list and did not pass: %s", name)
+		}
+	}
+	for name := range passed {
+		if !slices.Contains(expected, name) {
+			t.Errorf("passed and is not in the list: %s", name)
+		}
+	}
+}
+
+func passedSpecs(t *testing.T, ran []spec) map[string]bool {
+	t.Helper()
+	passed := map[string]bool{}
+	for _, s := range ran {
+		t.Logf("%6.1fs %-6s %s", s.RunTime.Seconds(), s.State, s.name())
+		if s.State == "passed" {
+			passed[s.name()] = true
+		}
+	}
+	return passed
+}
+
+// everything is a scope without limits.
+const everything = `scopes:
+- name: everything
+  edges: ["edge-*"]
+  rules:
+  - {resource: namespaces}
+  - {resource: nodes}
+  - {resource: pods}
+  - {resource: configmaps}
+  - {resource: secrets}
+  - {resource: podtemplates}
+  - {group: apps, resource: deployments}
+`
+
+// TestConformanceOfEdge runs the specs that pass against kube-apiserver against an edge of it, with both encodings that
+// clients use.
+func TestConformanceOfEdge(t *testing.T) {
+	c := suiteCluster(t)
+	h := newHub(t, hubConfig{kubeconfig: c.Kubeconfig, scopes: everything})
+	h.start()
+	e := newTLSEdge(t, "edge-1", nil, h.sync)
+	e.start()
+	e.awaitContact(true)
+	for name, contentType := range map[string]string{"protobuf": "", "JSON": "application/json"} {
+		t.Run(name, func(t *testing.T) {
+			s := newSuite(t, e.kubeconfig(cluster.AdminToken), "--kube-api-content-type="+contentType)
+			begin := time.Now()
+			ran := s.named(expectedSpecs(t), 3)
+			passed := passedSpecs(t, ran)
+			t.Logf("%d specs passed in %s", len(passed), time.Since(begin).Round(time.Second))
+			for _, r := range ran {
+				if r.State != "passed" {
+					t.Error(r)
+				}
+			}
+			for _, name := range expectedSpecs(t) {
+				if !passed[name] {
+					t.Errorf("did not pass: %s", name)
+				}
+			}
+		})
+	}
+}
