@@ -46,9 +46,7 @@ func (t *stream) bookmark(now time.Time) {
 		return
 	}
 	t.loose = false
-	b := t.out.buffer()
-	*b = appendBookmark(*b, t.res, t.pos, false, t.shape)
-	t.refuse()
+	t.put(t.frames.appendBookmark(*t.out.buffer(), t.pos, false))
 }
 
 // set sees to it that the timer wakes the stream when it must look up from its waiting. Too early is no harm, so a timer

@@ -9,56 +9,101 @@ import (
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
-// Frames are the lines of a watch in JSON: {"type":"ADDED","object":{…}}.
+// The types of what a watch sends.
 const (
-	frameAdded    = `{"type":"ADDED","object":`
-	frameModified = `{"type":"MODIFIED","object":`
-	frameDeleted  = `{"type":"DELETED","object":`
-	frameBookmark = `{"type":"BOOKMARK","object":`
-	frameError    = `{"type":"ERROR","object":`
-	frameEnd      = "}\n"
+	verbAdded    = "ADDED"
+	verbModified = "MODIFIED"
+	verbDeleted  = "DELETED"
+	verbBookmark = "BOOKMARK"
+	verbError    = "ERROR"
 )
 
-// appendAdded appends the frame of an object that was there when the watch began.
-func appendAdded(dst []byte, o *watchlog.Object, s shape) []byte {
-	dst = s.appendObject(append(dst, frameAdded...), o, o.Rev())
-	return append(dst, frameEnd...)
+// Frames in JSON are lines: {"type":"ADDED","object":{…}}.
+const (
+	frameStart  = `{"type":"`
+	frameObject = `","object":`
+	frameEnd    = "}\n"
+)
+
+// framer makes the frames of one watch.
+type framer struct {
+	res   *watchlog.Resource
+	shape shape
+	proto *protobufs // nil when they are in JSON
+}
+
+// appendObject appends the frame of an object, with rev as its resourceVersion. It fails only in protobuf.
+func (f *framer) appendObject(dst []byte, verb string, o *watchlog.Object, rev uint64) ([]byte, error) {
+	if f.proto == nil {
+		return append(f.shape.appendObject(appendVerb(dst, verb), o, rev), frameEnd...), nil
+	}
+	message, err := f.proto.message(f.res, f.shape, o, rev)
+	if err != nil {
+		return dst, err
+	}
+	return f.shape.typeMeta(f.res).appendFrame(dst, verb, message), nil
 }
 
 // appendEvent appends what a watch of the selection is sent of an event, which may be nothing. An object that is no
 // longer selected is sent as deleted: its previous bytes with the event's resourceVersion.
-func appendEvent(dst []byte, e *watchlog.Event, sel *selection, s shape) []byte {
+func (f *framer) appendEvent(dst []byte, e *watchlog.Event, sel *selection) ([]byte, error) {
 	is := e.Type != watchlog.Deleted && sel.matches(e.Object)
 	was := e.Prev != nil && sel.matches(e.Prev)
 	switch {
 	case is && was:
-		dst = s.appendObject(append(dst, frameModified...), e.Object, e.Object.Rev())
+		return f.appendObject(dst, verbModified, e.Object, e.Object.Rev())
 	case is:
-		dst = s.appendObject(append(dst, frameAdded...), e.Object, e.Object.Rev())
+		return f.appendObject(dst, verbAdded, e.Object, e.Object.Rev())
 	case was:
-		dst = s.appendObject(append(dst, frameDeleted...), e.Prev, e.Shown)
+		return f.appendObject(dst, verbDeleted, e.Prev, e.Shown)
 	default:
-		return dst
+		return dst, nil
 	}
-	return append(dst, frameEnd...)
 }
 
-// appendBookmark appends a bookmark: an empty object of the resource's kind with nothing but a resourceVersion. initial
-// marks the one that ends the initial events.
+// appendBookmark appends a bookmark. initial marks the one that ends the initial events.
+func (f *framer) appendBookmark(dst []byte, rev uint64, initial bool) ([]byte, error) {
+	if f.proto == nil {
+		return append(appendBookmark(appendVerb(dst, verbBookmark), f.res, rev, initial, f.shape), frameEnd...), nil
+	}
+	message, err := f.proto.bookmark(f.res, f.shape, rev, initial)
+	if err != nil {
+		return dst, err
+	}
+	return f.shape.typeMeta(f.res).appendFrame(dst, verbBookmark, message), nil
+}
+
+// appendError appends the frame that ends a watch with an error.
+func (f *framer) appendError(dst []byte, err error) []byte {
+	status := statusOf(err)
+	if f.proto != nil {
+		kind, message := statusMessage(status)
+		return kind.appendFrame(dst, verbError, message)
+	}
+	raw, jsonErr := json.Marshal(status)
+	if jsonErr != nil {
+		panic(jsonErr) // a Status has nothing that can't be encoded
+	}
+	return append(append(appendVerb(dst, verbError), raw...), frameEnd...)
+}
+
+func appendVerb(dst []byte, verb string) []byte {
+	return append(append(append(dst, frameStart...), verb...), frameObject...)
+}
+
+// appendBookmark appends the object of a bookmark in JSON: an empty one of the resource's kind with nothing but a
+// resourceVersion.
 func appendBookmark(dst []byte, r *watchlog.Resource, rev uint64, initial bool, s shape) []byte {
-	const annotations = `"annotations":{"k8s.io/initial-events-end":"true"}`
-	dst = append(dst, frameBookmark...)
+	annotations := bookmarkAnnotations(r, initial, s)
 	if r.Custom && s.kind == "" {
-		dst = append(dst, `{"apiVersion":"`...)
-		dst = append(dst, r.APIVersion()...)
-		dst = append(dst, `","kind":"`...)
-		dst = append(dst, r.Kind...)
+		dst = append(append(dst, `{"apiVersion":"`...), r.APIVersion()...)
+		dst = append(append(dst, `","kind":"`...), r.Kind...)
 		dst = append(dst, `","metadata":{`...)
-		if initial {
+		if annotations != "" {
 			dst = append(append(dst, annotations...), ',')
 		}
 		dst = appendRevision(dst, rev)
-		return append(append(dst, "}}"...), frameEnd...)
+		return append(dst, "}}"...)
 	}
 	if s.kind != "" {
 		dst = s.appendPartial(dst)
@@ -67,30 +112,35 @@ func appendBookmark(dst []byte, r *watchlog.Resource, rev uint64, initial bool, 
 	}
 	dst = append(dst, `,"metadata":{`...)
 	dst = appendRevision(dst, rev)
-	if initial {
+	if annotations != "" {
 		dst = append(append(dst, ','), annotations...)
 	}
 	dst = append(dst, '}')
 	if s.kind == "" {
 		dst = append(dst, emptyRest[r.APIVersion()+" "+r.Kind]...)
 	}
-	return append(append(dst, '}'), frameEnd...)
+	return append(dst, '}')
+}
+
+// bookmarkAnnotations returns the annotations of a bookmark as JSON, "" for none. An empty DaemonSet has one already.
+func bookmarkAnnotations(r *watchlog.Resource, initial bool, s shape) string {
+	empty := s.kind == "" && derivedOf(r) == derivedOfDaemonSets
+	switch {
+	case empty && initial:
+		return `"annotations":{"deprecated.daemonset.template.generation":"0","k8s.io/initial-events-end":"true"}`
+	case empty:
+		return `"annotations":{"deprecated.daemonset.template.generation":"0"}`
+	case initial:
+		return `"annotations":{"k8s.io/initial-events-end":"true"}`
+	default:
+		return ""
+	}
 }
 
 func appendRevision(dst []byte, rev uint64) []byte {
 	dst = append(dst, `"resourceVersion":"`...)
 	dst = strconv.AppendUint(dst, rev, 10)
 	return append(dst, '"')
-}
-
-// appendError appends the frame that ends a watch with an error.
-func appendError(dst []byte, err error) []byte {
-	raw, jsonErr := json.Marshal(statusOf(err))
-	if jsonErr != nil {
-		panic(jsonErr) // a Status has nothing that can't be encoded
-	}
-	dst = append(append(dst, frameError...), raw...)
-	return append(dst, frameEnd...)
 }
 
 // expiredSince is what a watch gets that can't go on from after: apiserver pkg/storage/cacher/watch_cache_history.go,

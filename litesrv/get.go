@@ -39,23 +39,36 @@ func (s *Server) get(ctx context.Context, q *read, timeout time.Duration) error 
 	if err := q.form.shape.ofObject(q.res); err != nil {
 		return err
 	}
-	return q.writeObject(o)
+	return s.writeObject(q, o)
 }
 
 // writeObject answers with an object.
-func (q *read) writeObject(o *watchlog.Object) error {
+func (s *Server) writeObject(q *read, o *watchlog.Object) error {
 	b := newBody(q.w, q.r, http.StatusOK, q.form)
-	b.buf = append(q.form.shape.appendObject(b.buf, o, o.Rev()), '\n')
-	if q.form.encoding == encodeYAML {
-		out, err := appendYAML(nil, b.buf)
-		if err != nil {
-			b.abandon()
-			return err
-		}
-		b.buf = append(b.buf[:0], out...)
+	out, err := s.appendObject(b.buf, q, o)
+	if err != nil {
+		b.abandon()
+		return err
 	}
+	b.buf = out
 	b.finish()
 	return nil
+}
+
+// appendObject appends an object in the representation that the client wants.
+func (s *Server) appendObject(dst []byte, q *read, o *watchlog.Object) ([]byte, error) {
+	switch q.form.encoding {
+	case encodeYAML:
+		return appendYAML(dst, q.form.shape.appendObject(nil, o, o.Rev()))
+	case encodeProtobuf:
+		message, err := s.proto.message(q.res, q.form.shape, o, o.Rev())
+		if err != nil {
+			return dst, err
+		}
+		return q.form.shape.typeMeta(q.res).appendMessage(dst, message), nil
+	default:
+		return append(q.form.shape.appendObject(dst, o, o.Rev()), '\n'), nil
+	}
 }
 
 func (s *Server) getSnapshot(ctx context.Context, q *read) (watchlog.Snapshot, error) {

@@ -39,13 +39,13 @@ func (s *Server) list(ctx context.Context, q *read, o *listOptions, timeout time
 	}
 	p := newPage(at, &sel, q.target.namespace)
 	defer p.release()
-	return q.writePage(p)
+	return s.writePage(q, p)
 }
 
 // writePage answers with a list. When it turns out in the midst of that that it can't be encoded, the connection is cut.
-func (q *read) writePage(p *page) error {
+func (s *Server) writePage(q *read, p *page) error {
 	b := newBody(q.w, q.r, http.StatusOK, q.form)
-	w := pageWriter{page: p, res: q.res, form: q.form, body: b}
+	w := pageWriter{page: p, res: q.res, form: q.form, body: b, proto: s.proto}
 	err := w.write()
 	switch {
 	case err == nil:

@@ -5,18 +5,23 @@ import "github.com/tombolo-sync/tombolo/internal/watchlog"
 // pageWriter writes a page as a list. It is used by one goroutine.
 type pageWriter struct {
 	*page
-	res  *watchlog.Resource
-	form representation
-	body *body
+	res   *watchlog.Resource
+	form  representation
+	body  *body
+	proto *protobufs
 }
 
 // write writes the list. It fails when that can't be encoded; what is written by then stays written.
 func (p *pageWriter) write() error {
-	if p.form.encoding == encodeYAML {
+	switch p.form.encoding {
+	case encodeYAML:
 		return p.writeYAML()
+	case encodeProtobuf:
+		return p.writeProtobuf()
+	default:
+		p.writeJSON()
+		return nil
 	}
-	p.writeJSON()
-	return nil
 }
 
 // sorted tells whether the keys of the list are sorted, as they are for custom resources.

@@ -2,6 +2,7 @@ package litesrv
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"time"
@@ -31,9 +32,41 @@ func within(ctx context.Context, timeout time.Duration) (context.Context, contex
 // read answers a request whose path and method have been found good. The order of the checks is kube-apiserver's.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, t target, l *watchlog.Log) {
 	q := &read{w: w, r: r, target: t, query: r.URL.Query(), log: l, res: l.Resource()}
-	if err := s.answer(r.Context(), q); err != nil {
+	err := s.answer(r.Context(), q)
+	for errors.Is(err, errUnproducible) {
+		// Nothing was written, and it is known now: each round leaves fewer representations.
+		w.Header().Del("Warning")
+		err = s.answer(r.Context(), q)
+	}
+	if err != nil {
 		s.fail(w, r, err)
 	}
+}
+
+// represent chooses the representation.
+func (s *Server) represent(q *read) error {
+	form, err := s.producible(q)
+	if form.shape.kind != "" {
+		form.shape.derived = derivedOf(q.res)
+	}
+	q.form = form
+	return err
+}
+
+// producible chooses the representation of those that can be had. What would be protobuf with kube-apiserver but can't be produced here is the
+// cloud's to answer if that can be reached, else the client's next choice.
+func (s *Server) producible(q *read) (representation, error) {
+	all := offer{object: true, protobuf: !q.res.Custom, partial: true}
+	form, err := negotiate(q.r, all)
+	if err != nil || form.encoding != encodeProtobuf || s.proto.can(q.res, form.shape) {
+		return form, err
+	}
+	if _, lost := q.log.Lost(); !lost && s.cfg.Fallback != nil {
+		return form, errBeyond{notAcceptable(mediaTypes("")), true}
+	}
+	all.protobuf = all.protobuf && s.proto.can(q.res, shape{})
+	all.partial = s.proto.can(q.res, shape{kind: kindPartial})
+	return negotiate(q.r, all)
 }
 
 func (s *Server) answer(ctx context.Context, q *read) error {
@@ -53,7 +86,7 @@ func (s *Server) answer(ctx context.Context, q *read) error {
 		}
 		return noRoute(types)
 	}
-	if q.form, err = negotiate(q.r); err != nil {
+	if err = s.represent(q); err != nil {
 		return err
 	}
 	if !collection {

@@ -16,6 +16,7 @@ type encoding uint8
 const (
 	encodeJSON encoding = iota
 	encodeYAML
+	encodeProtobuf
 )
 
 // encodings are what can be produced, in the order in which an Accept that leaves the choice gets them.
@@ -26,6 +27,7 @@ var encodings = []struct {
 }{
 	{encodeJSON, "application/json", true},
 	{encodeYAML, "application/yaml", false},
+	{encodeProtobuf, "application/vnd.kubernetes.protobuf", true},
 }
 
 // routed are the media types that kube-apiserver has routes for. An Accept for built-in resources that names none of
@@ -42,10 +44,37 @@ type representation struct {
 // mediaType returns the Content-Type of the representation.
 func (p representation) mediaType() string { return encodings[p.encoding].mediaType }
 
+// streamType returns the Content-Type of a watch in the representation.
+func (p representation) streamType() string {
+	if p.encoding == encodeProtobuf {
+		return p.mediaType() + streamSuffix
+	}
+	return p.mediaType()
+}
+
+// offer is what there is to choose from.
+type offer struct {
+	object bool // an object, list or watch; else a Status, which has no other shape
+	// protobuf tells whether there is protobuf of objects as they are, partial whether there is of their metadata.
+	protobuf, partial bool
+}
+
+// has tells whether an encoding is in the offer for a shape.
+func (o offer) has(e encoding, s shape) bool {
+	switch {
+	case e != encodeProtobuf:
+		return true
+	case s.kind == "":
+		return o.protobuf
+	default:
+		return o.partial
+	}
+}
+
 // negotiate chooses the representation of the answer to r, as apiserver pkg/endpoints/handlers/negotiation does: the
 // clauses of Accept in the order of their weights, skipping those with a parameter that can't be served.
-func negotiate(r *http.Request) (representation, error) {
-	p, ok := choose(r.Header.Get("Accept"), true)
+func negotiate(r *http.Request, o offer) (representation, error) {
+	p, ok := choose(r.Header.Get("Accept"), o)
 	if !ok {
 		return p, notAcceptable(mediaTypes(""))
 	}
@@ -55,18 +84,18 @@ func negotiate(r *http.Request) (representation, error) {
 
 // negotiateError does the same for an error Status, which has no other shape. ok is false when none is acceptable.
 func negotiateError(r *http.Request) (representation, bool) {
-	p, ok := choose(r.Header.Get("Accept"), false)
+	p, ok := choose(r.Header.Get("Accept"), offer{protobuf: true})
 	p.indent(r)
 	return p, ok
 }
 
-// indent decides about indenting, which YAML doesn't know.
+// indent decides about indenting, which only JSON knows.
 func (p *representation) indent(r *http.Request) {
 	p.pretty = p.encoding == encodeJSON && (p.pretty || wantsPretty(r))
 }
 
-// choose returns the first acceptable representation. object is set when it is for an object or list.
-func choose(accept string, object bool) (representation, bool) {
+// choose returns the first acceptable representation of those that are offered.
+func choose(accept string, o offer) (representation, bool) {
 	if accept == "" {
 		return representation{}, true
 	}
@@ -75,7 +104,7 @@ func choose(accept string, object bool) (representation, bool) {
 			if !covers(clause, e.mediaType) {
 				continue
 			}
-			if p, ok := readParams(clause.Params, e.stream, object); ok {
+			if p, ok := readParams(clause.Params, e.stream, o.object); ok && o.has(e.encoding, p.shape) {
 				p.encoding = e.encoding
 				return p, true
 			}
@@ -177,4 +206,7 @@ func mediaTypes(suffix string) []string {
 	return types
 }
 
-func streamTypes() []string { return mediaTypes(";stream=watch") }
+// streamSuffix is what follows the media type of a watch, in texts and in the Content-Type of protobuf.
+const streamSuffix = ";stream=watch"
+
+func streamTypes() []string { return mediaTypes(streamSuffix) }

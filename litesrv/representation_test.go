@@ -7,8 +7,10 @@ import (
 )
 
 const (
-	noRouteJSON  = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml"
-	acceptedOnly = "only the following media types are accepted: application/json, application/yaml"
+	asProtobuf   = "application/vnd.kubernetes.protobuf"
+	allTypes     = "application/json, application/yaml, " + asProtobuf
+	noRoute406   = "406: Not Acceptable\n\nAvailable representations: " + allTypes
+	acceptedOnly = "only the following media types are accepted: " + allTypes
 )
 
 func TestAccept(t *testing.T) {
@@ -24,8 +26,8 @@ func TestAccept(t *testing.T) {
 		{"", "", ""},
 		{"application/json", "", ""},
 		{"*/*", "", ""},
-		{"application/*", noRouteJSON, ""},
-		{"*", noRouteJSON, ""},
+		{"application/*", noRoute406, ""},
+		{"*", noRoute406, ""},
 		{"application/json;q=0", "", ""},
 		{"text/html, */*;q=0.1", "", ""},
 		{"application/json;stream=watch", "", ""},
@@ -33,8 +35,6 @@ func TestAccept(t *testing.T) {
 		{"application/json;foo=bar", "", ""},
 		{"application/json;charset=utf-8", "", ""},
 		{"application/json,", "", ""},
-		{"application/vnd.kubernetes.protobuf,application/json", "", ""},
-		{"application/vnd.kubernetes.protobuf, */*", "", ""},
 		{table + ",application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", "", ""},
 		{"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v2,application/json", "", ""},
 		{"application/yaml;stream=watch, application/json;q=0.1", "", ""},
@@ -42,17 +42,17 @@ func TestAccept(t *testing.T) {
 		{"application/json;v=v1", acceptedOnly, acceptedOnly},
 		{"application/json;stream=foo", acceptedOnly, acceptedOnly},
 		{"application/json;sv=v2", acceptedOnly, acceptedOnly},
-		{"application/vnd.kubernetes.protobuf", acceptedOnly, acceptedOnly},
+		{asProtobuf + ";as=Table;v=v1;g=meta.k8s.io", acceptedOnly, acceptedOnly},
 		{"application/yaml;stream=watch", acceptedOnly, acceptedOnly},
 		{"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v2", acceptedOnly, acceptedOnly},
 		{"application/json;as=PartialObjectMetadata;v=v1", acceptedOnly, acceptedOnly},
 		{"application/json;as=PartialObjectMetadata", acceptedOnly, acceptedOnly},
 		{"application/json;as=Foo;g=meta.k8s.io;v=v1", acceptedOnly, acceptedOnly},
-		{"text/html", noRouteJSON, acceptedOnly},
-		{"APPLICATION/JSON", noRouteJSON, acceptedOnly},
-		{",", noRouteJSON, acceptedOnly},
-		{";", noRouteJSON, acceptedOnly},
-		{"application/cbor", noRouteJSON, acceptedOnly},
+		{"text/html", noRoute406, acceptedOnly},
+		{"APPLICATION/JSON", noRoute406, acceptedOnly},
+		{",", noRoute406, acceptedOnly},
+		{";", noRoute406, acceptedOnly},
+		{"application/cbor", noRoute406, acceptedOnly},
 	} {
 		for path, message := range map[string]string{
 			"/api/v1/namespaces/t1/configmaps/c1":          c.builtin,
@@ -81,19 +81,19 @@ func TestShapesOfNotAcceptable(t *testing.T) {
   "apiVersion": "v1",
   "metadata": {},
   "status": "Failure",
-  "message": "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/json;stream=watch",
+  "message": "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
   "reason": "NotAcceptable",
   "details": {},
   "code": 406
 }`)
 	want(t, get(t, s, "/api/v1/configmaps", "Accept", "application/*"), 406,
-		failure(406, "NotAcceptable", noRouteJSON+", application/json;stream=watch", "{}"))
+		failure(406, "NotAcceptable", noRoute406+", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch", "{}"))
 	want(t, get(t, s, "/apis/ex.io/v1/widgets", "Accept", "application/foo"), 406, `{
   "kind": "Status",
   "apiVersion": "v1",
   "metadata": {},
   "status": "Failure",
-  "message": "only the following media types are accepted: application/json, application/yaml",
+  "message": "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf",
   "reason": "NotAcceptable",
   "code": 406
 }`)
@@ -164,9 +164,9 @@ func FuzzAccept(f *testing.F) {
 	f.Fuzz(func(t *testing.T, accept string) {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Header["Accept"] = []string{accept}
-		p, err := negotiate(r)
-		if err == nil && p.pretty && p.encoding == encodeYAML {
-			t.Errorf("%q: indented YAML", accept)
+		p, err := negotiate(r, offer{object: true, protobuf: true, partial: true})
+		if err == nil && p.pretty && p.encoding != encodeJSON {
+			t.Errorf("%q: indented what is not JSON", accept)
 		}
 		if p.shape.kind != "" && (p.shape.kind != kindPartial && p.shape.kind != kindPartialList || !strings.Contains(accept, p.shape.kind)) {
 			t.Errorf("%q: shape %v", accept, p.shape)

@@ -1,6 +1,7 @@
 package litesrv
 
 import (
+	"log/slog"
 	"math/rand/v2"
 	"net/url"
 	"strings"
@@ -36,10 +37,13 @@ func TestMatchingAllocatesNothing(t *testing.T) {
 	}
 	buf := make([]byte, 0, 4096)
 	e := &watchlog.Event{Rev: 101, Shown: 101, Type: watchlog.Deleted, Object: o, Prev: o}
+	json := framer{res: pods}
+	proto := framer{res: pods, proto: newProtobufs(slog.New(slog.DiscardHandler))}
 	for name, f := range map[string]func(){
-		"match":    func() { s.matches(o) },
-		"frame":    func() { appendEvent(buf[:0], e, &s, shape{}) },
-		"bookmark": func() { appendBookmark(buf[:0], configmaps, 101, true, shape{}) },
+		"match":          func() { s.matches(o) },
+		"frame":          func() { _, _ = json.appendEvent(buf[:0], e, &s) },
+		"protobuf frame": func() { _, _ = proto.appendEvent(buf[:0], e, &s) }, // made once
+		"bookmark":       func() { _, _ = json.appendBookmark(buf[:0], 101, true) },
 	} {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
 			t.Errorf("%s allocates %v times", name, n)

@@ -23,6 +23,7 @@ type Server struct {
 	log     *slog.Logger
 	metrics *metrics
 	known   atomic.Pointer[catalog]
+	proto   *protobufs
 
 	freshWait time.Duration // see the constant; tests shorten it
 }
@@ -42,7 +43,7 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("litesrv: register metrics: %w", err)
 	}
-	return &Server{cfg: c, log: c.Logger, metrics: m, freshWait: freshWait}, nil
+	return &Server{cfg: c, log: c.Logger, metrics: m, proto: newProtobufs(c.Logger), freshWait: freshWait}, nil
 }
 
 // nonResource answers for every other path.

@@ -19,8 +19,9 @@ const (
 
 // shape is what of an object or list an answer holds. The zero value is all of it.
 type shape struct {
-	kind    string // "", kindPartial or kindPartialList
-	version string // of meta.k8s.io: "v1" or "v1beta1"
+	kind    string   // "", kindPartial or kindPartialList
+	version string   // of meta.k8s.io: "v1" or "v1beta1"
+	derived *derived // annotations of the resource that metadata alone doesn't have; nil for none
 }
 
 // readShape returns the shape that the parameters as, g and v of a clause of Accept name.
@@ -36,7 +37,12 @@ func (s shape) appendObject(dst []byte, o *watchlog.Object, rev uint64) []byte {
 		return o.AppendJSON(dst, rev)
 	}
 	dst = append(s.appendPartial(dst), `,"metadata":`...)
-	return append(o.AppendMetadata(dst, rev), '}')
+	start := len(dst)
+	dst = o.AppendMetadata(dst, rev)
+	if s.derived != nil {
+		dst = append(dst[:start], s.derived.without(dst[start:])...)
+	}
+	return append(dst, '}')
 }
 
 // appendItem appends an object to dst as JSON, as an item of a list.

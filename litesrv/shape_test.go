@@ -100,13 +100,3 @@ func TestPartialBookmarksAndErrors(t *testing.T) {
 		}
 	})
 }
-
-// TestClientGoGetsMetadata has what client-go's metadata client accepts.
-func TestClientGoGetsMetadata(t *testing.T) {
-	const protobuf = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
-	w := newWorld(t, 100)
-	w.load(configmaps, thing{ns: "t1", name: "c1", rest: `,"data":{"a":"b"}`})
-	got := get(t, w.server(), "/api/v1/namespaces/t1/configmaps/c1", "Accept", protobuf+asPartial+",application/json")
-	want(t, got, 200, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",`+
-		`"metadata":{"name":"c1","namespace":"t1","uid":"u-t1-c1","resourceVersion":"100"}}`+"\n")
-}

@@ -23,8 +23,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// writeStatus answers with the Status of an error: YAML or compact JSON if the client takes that and doesn't want it
-// pretty, else indented JSON (apiserver pkg/endpoints/handlers/responsewriters).
+// writeStatus answers with the Status of an error: YAML, protobuf or compact JSON if the client takes that and doesn't
+// want it pretty, else indented JSON (apiserver pkg/endpoints/handlers/responsewriters).
 func writeStatus(w http.ResponseWriter, r *http.Request, err error) {
 	status := statusOf(err)
 	raw, jsonErr := json.Marshal(status)
@@ -37,6 +37,9 @@ func writeStatus(w http.ResponseWriter, r *http.Request, err error) {
 		raw = new(indenter).append(nil, raw)
 	case p.encoding == encodeYAML:
 		raw = statusYAML(raw)
+	case p.encoding == encodeProtobuf:
+		kind, message := statusMessage(status)
+		raw = kind.appendMessage(nil, message)
 	default:
 		raw = append(raw, '\n')
 	}

@@ -20,7 +20,7 @@ type stream struct {
 	log    *watchlog.Log
 	res    *watchlog.Resource
 	sel    *selection
-	shape  shape
+	frames framer
 	reader *watchlog.Reader // nil until begun
 	wake   chan struct{}
 	events [eventsAtOnce]*watchlog.Event
@@ -42,10 +42,13 @@ type stream struct {
 
 func newStream(s *Server, q *read, deadline time.Time, bookmarks bool) *stream {
 	t := &stream{
-		out: newOutlet(q.w), log: q.log, res: q.res, shape: q.form.shape, wake: make(chan struct{}, 1),
+		out: newOutlet(q.w), log: q.log, res: q.res, frames: framer{res: q.res, shape: q.form.shape}, wake: make(chan struct{}, 1),
 		bookmarks: bookmarks, deadline: deadline,
 		sent:  s.metrics.frames.WithLabelValues(resourceLabel(q.res)),
 		gauge: s.metrics.watches.WithLabelValues(resourceLabel(q.res)),
+	}
+	if q.form.encoding == encodeProtobuf {
+		t.frames.proto = s.proto
 	}
 	t.gauge.Inc()
 	return t
@@ -63,7 +66,7 @@ func (t *stream) close() {
 // open sends the header at once: the client learns that it is watching before anything happens.
 func (t *stream) open(p representation) {
 	h := t.out.w.Header()
-	h.Set("Content-Type", p.mediaType())
+	h.Set("Content-Type", p.streamType())
 	if t.out.gzip {
 		h.Set("Content-Encoding", "gzip")
 		h.Add("Vary", "Accept-Encoding")
@@ -77,9 +80,7 @@ func (t *stream) open(p representation) {
 func (t *stream) sendInitial(ctx context.Context, snap watchlog.Snapshot, marked bool) {
 	sent := 0
 	for o := range t.sel.objects(snap, "") {
-		b := t.out.buffer()
-		*b = appendAdded(*b, o, t.shape)
-		t.refuse()
+		t.put(t.frames.appendObject(*t.out.buffer(), verbAdded, o, o.Rev()))
 		sent++
 		if t.out.spill(); t.out.dead || ctx.Err() != nil {
 			t.out.flush()
@@ -88,9 +89,7 @@ func (t *stream) sendInitial(ctx context.Context, snap watchlog.Snapshot, marked
 	}
 	t.sent.Add(float64(sent))
 	if marked {
-		b := t.out.buffer()
-		*b = appendBookmark(*b, t.res, snap.Rev(), true, t.shape)
-		t.refuse()
+		t.put(t.frames.appendBookmark(*t.out.buffer(), snap.Rev(), true))
 	}
 	t.out.flush()
 }
@@ -142,23 +141,33 @@ func (t *stream) drain(ctx context.Context) error {
 }
 
 func (t *stream) sendEvent(e *watchlog.Event, page *watchlog.Page) {
-	b := t.out.buffer()
-	before := len(*b)
-	if *b = appendEvent(*b, e, t.sel, t.shape); len(*b) == before {
+	if !t.put(t.frames.appendEvent(*t.out.buffer(), e, t.sel)) {
 		return
 	}
-	t.refuse()
 	t.sent.Inc()
 	t.loose = e.Shown != e.Rev || !page.Gap.Empty()
 	t.out.spill()
 }
 
-// refuse ends a stream of objects that is to be one of lists, before the first of them: so does kube-apiserver, which
-// finds out when it can't encode that.
-func (t *stream) refuse() {
-	if t.shape.kind == kindPartialList {
+// put takes the buffer with a frame appended, and tells whether there was one.
+//
+// An object that can't be encoded in protobuf ends the stream without a word behind what was sent so far: the client
+// comes back from where it is and gets another encoding, or the cloud's. A stream of objects that is to be one of lists
+// ends before the first of them: so does kube-apiserver, which finds out when it can't encode that.
+func (t *stream) put(buf []byte, err error) bool {
+	b := t.out.buffer()
+	switch {
+	case err != nil:
+		t.out.flush()
+		t.out.dead = true
+		return false
+	case len(buf) == len(*b):
+		return false
+	case t.frames.shape.kind == kindPartialList:
 		t.out.dead = true
 	}
+	*b = buf
+	return true
 }
 
 // passed takes note of how far a page has brought the client, and tells it when it could not know by itself.
@@ -175,7 +184,7 @@ func (t *stream) passed(page *watchlog.Page) {
 func (t *stream) fail(ctx context.Context, err error) {
 	if ctx.Err() == nil && !t.closed() {
 		b := t.out.buffer()
-		*b = appendError(*b, t.explain(err))
+		*b = t.frames.appendError(*b, t.explain(err))
 	}
 	t.out.flush()
 }

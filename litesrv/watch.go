@@ -44,7 +44,7 @@ func (s *Server) watch(ctx context.Context, q *read, o *listOptions) error {
 		}
 		return err
 	}
-	if q.form.encoding != encodeJSON {
+	if !encodings[q.form.encoding].stream {
 		return notAcceptable(streamTypes())
 	}
 	t := newStream(s, q, deadline, o.AllowWatchBookmarks)

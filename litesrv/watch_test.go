@@ -453,7 +453,7 @@ func TestFramesAreFlushedWhenNoneFollow(t *testing.T) {
 }
 
 func TestABookmarkNeedsAPlaceToResumeFrom(t *testing.T) {
-	s := &stream{bookmarks: true, inside: true, pos: 110, res: configmaps}
+	s := &stream{bookmarks: true, inside: true, pos: 110, res: configmaps, frames: framer{res: configmaps}}
 	s.bookmark(time.Now())
 	if s.out.buf != nil {
 		t.Errorf("inside a gap: %s", *s.out.buf)

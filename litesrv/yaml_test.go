@@ -88,7 +88,7 @@ func TestTextsThatYAMLRefuses(t *testing.T) {
 
 func TestNoYAMLWatch(t *testing.T) {
 	const refused = "apiVersion: v1\ncode: 406\nkind: Status\nmessage: 'only the following media types are accepted: " +
-		"application/json;stream=watch'\nmetadata: {}\nreason: NotAcceptable\nstatus: Failure\n"
+		"application/json;stream=watch,\n  application/vnd.kubernetes.protobuf;stream=watch'\nmetadata: {}\nreason: NotAcceptable\nstatus: Failure\n"
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 100)
 		w.load(configmaps)

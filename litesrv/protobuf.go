@@ -1,0 +1,102 @@
+package litesrv
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"weak"
+
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+	"github.com/tombolo-sync/tombolo/litesrv/kinds"
+)
+
+// errUnproducible is returned for an object that can't be encoded in protobuf without losing some of it.
+var errUnproducible = errors.New("litesrv: can't be encoded in protobuf")
+
+// protobufs encodes objects in protobuf and remembers of which kinds it can't. It is used by any number of goroutines.
+type protobufs struct {
+	log   *slog.Logger
+	cache *messageCache
+	held  atomic.Int64 // bytes of messages that lists hold on to, see holdLimit
+
+	mu sync.RWMutex // guards failed
+	// failed has the kinds of which there was an object that couldn't be encoded. It stays so: a newer API server writes
+	// more of them.
+	failed map[failedKind]bool
+}
+
+// failedKind is a kind in one of its shapes.
+type failedKind struct {
+	typeMeta
+	partial bool
+}
+
+func newProtobufs(log *slog.Logger) *protobufs {
+	return &protobufs{log: log, cache: newMessageCache(), failed: map[failedKind]bool{}}
+}
+
+// can tells whether objects of a resource can be had in protobuf, as far as is known before they are encoded.
+func (p *protobufs) can(r *watchlog.Resource, s shape) bool {
+	if s.kind == "" && (r.Custom || !kinds.Known(r.APIVersion(), r.Kind)) {
+		return false
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return !p.failed[failedKind{typeMeta{r.APIVersion(), r.Kind}, s.kind != ""}]
+}
+
+// message returns the message of an object with rev as its resourceVersion, which must not be changed. Any error wraps
+// errUnproducible.
+func (p *protobufs) message(r *watchlog.Resource, s shape, o *watchlog.Object, rev uint64) ([]byte, error) {
+	key := messageKey{object: weak.Make(o), rev: rev, partial: s.kind != ""}
+	return p.cache.get(key, func() ([]byte, error) {
+		if s.kind == "" && rev == o.Rev() {
+			return p.encode(r, s, o.JSON())
+		}
+		scratch := getBuffer()
+		defer putBuffer(scratch)
+		*scratch = s.appendObject(*scratch, o, rev)
+		return p.encode(r, s, *scratch)
+	})
+}
+
+// bookmark returns the message of a bookmark.
+func (p *protobufs) bookmark(r *watchlog.Resource, s shape, rev uint64, initial bool) ([]byte, error) {
+	return p.encode(r, s, appendBookmark(nil, r, rev, initial, s))
+}
+
+// encode returns the message of an object's JSON, or of the JSON of its metadata.
+func (p *protobufs) encode(r *watchlog.Resource, s shape, raw []byte) (message []byte, err error) {
+	if s.kind == "" {
+		message, err = kinds.Encode(r.APIVersion(), r.Kind, raw)
+	} else {
+		message, err = kinds.EncodePartial(raw)
+	}
+	if err != nil {
+		p.giveUp(r, s, err)
+		return nil, fmt.Errorf("%w: %w", errUnproducible, err)
+	}
+	return message, nil
+}
+
+// giveUp remembers that a kind can't be encoded.
+func (p *protobufs) giveUp(r *watchlog.Resource, s shape, err error) {
+	kind := failedKind{typeMeta{r.APIVersion(), r.Kind}, s.kind != ""}
+	p.mu.Lock()
+	known := p.failed[kind]
+	p.failed[kind] = true
+	p.mu.Unlock()
+	if !known {
+		p.log.Warn("no protobuf of this kind any more", "apiVersion", kind.apiVersion, "kind", kind.kind, "error", err)
+	}
+}
+
+// typeMeta returns what an object of the resource is in a shape.
+func (s shape) typeMeta(r *watchlog.Resource) typeMeta {
+	if s.kind != "" {
+		return typeMeta{s.apiVersion(), kindPartial}
+	}
+	return typeMeta{r.APIVersion(), r.Kind}
+}
