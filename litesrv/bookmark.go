@@ -32,6 +32,13 @@ func nextBookmark(now, deadline time.Time) time.Time {
 	return due
 }
 
+// schedule sets when the next bookmark is due. Watches that kube-apiserver has etcd serve get none in between.
+func (t *stream) schedule(now time.Time) {
+	if !direct(t.res) {
+		t.due = nextBookmark(now, t.deadline)
+	}
+}
+
 // beat adds a bookmark when one is due.
 func (t *stream) beat(now time.Time) {
 	if !t.due.IsZero() && !now.Before(t.due) {
@@ -41,7 +48,7 @@ func (t *stream) beat(now time.Time) {
 
 // bookmark tells the client how far it is, unless it doesn't care or could not resume from there.
 func (t *stream) bookmark(now time.Time) {
-	t.due = nextBookmark(now, t.deadline)
+	t.schedule(now)
 	if !t.bookmarks || t.inside {
 		return
 	}

@@ -41,7 +41,7 @@ func decodeContinue(text string) (continueToken, error) {
 		return t, fmt.Errorf("%w: %v", errBadToken, err) //nolint:errorlint // the text is upstream's
 	}
 	if err := json.Unmarshal(raw, &t); err != nil {
-		return t, fmt.Errorf("%w: %v", errBadToken, err) //nolint:errorlint // the text is upstream's
+		return t, fmt.Errorf("%w: %s", errBadToken, strings.Replace(err.Error(), "litesrv.", "storage.", 1)) //nolint:errorlint // as above
 	}
 	return t, t.check()
 }

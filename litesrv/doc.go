@@ -25,9 +25,7 @@
 //   - A list in which a text can't be YAML is a 500 only within the first 192 KiB. Behind them the connection is cut.
 //   - The 406 for metadata in the wrong shape names kube-apiserver's Go type, which is a guess for resources that neither
 //     it nor a CRD serves.
-//   - Events are waited for like other resources. kube-apiserver refuses a future revision of them at once, because it
-//     reads them from etcd, which is never behind.
-//   - Bookmarks are also sent on watches of events, and at once after changes that a client can't resume between.
+//   - Bookmarks are also sent at once after changes that a client can't resume between.
 //   - Watches are not ended because they are slow: only when nothing could be written for 10 minutes, or when the events
 //     that they have yet to see have left the window; then the stream says 410.
 //   - The token of a list over all namespaces whose selector names one is relative to all of them. kube-apiserver's is

@@ -24,12 +24,6 @@ type errBeyond struct {
 // Unwrap gives the answer for a client that can't be helped otherwise.
 func (e errBeyond) Unwrap() error { return e.StatusError }
 
-// direct tells whether kube-apiserver reads the resource from etcd instead of a cache. Such lists honour limit at
-// resourceVersion 0, and refuse a future revision without a time to come back.
-func direct(r *watchlog.Resource) bool {
-	return r.Name == "events" && (r.Group == "" || r.Group == "events.k8s.io")
-}
-
 // ready waits for the first sync of a resource that may have been asked for just now. A log that was closed meanwhile
 // is not read from: what it held may mean nothing any more, and another may take its place.
 func (s *Server) ready(ctx context.Context, l *watchlog.Log) error {
@@ -55,10 +49,13 @@ func (s *Server) ready(ctx context.Context, l *watchlog.Log) error {
 	}
 }
 
-// reach waits until the log is at rev. retrySeconds is what a client is told that waits in vain; 0 tells it nothing.
+// reach waits until the log is at rev, unless kube-apiserver would not. retrySeconds is what a client is told that waits in vain; 0 tells it nothing.
 func (s *Server) reach(ctx context.Context, l *watchlog.Log, rev uint64, retrySeconds int32) error {
 	if l.Rev() >= rev {
 		return nil
+	}
+	if direct(l.Resource()) {
+		return tooLarge(rev, l.Rev(), retrySeconds)
 	}
 	short, cancel := context.WithTimeout(ctx, s.freshWait)
 	defer cancel()
@@ -83,6 +80,9 @@ func (s *Server) consistent(_ context.Context, l *watchlog.Log) (watchlog.Snapsh
 
 // exactly returns the state at rev, which may be ahead of the log by a moment.
 func (s *Server) exactly(ctx context.Context, l *watchlog.Log, rev uint64, retrySeconds int32) (watchlog.Snapshot, error) {
+	if wraps(rev) && direct(l.Resource()) {
+		return watchlog.Snapshot{}, wrapped(rev, l.Rev())
+	}
 	if err := s.reach(ctx, l, rev, retrySeconds); err != nil {
 		return watchlog.Snapshot{}, err
 	}

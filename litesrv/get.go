@@ -75,6 +75,8 @@ func (s *Server) getSnapshot(ctx context.Context, q *read) (watchlog.Snapshot, e
 	text := q.query.Get("resourceVersion")
 	rev, err := parseRevision(text)
 	switch {
+	case err != nil && direct(q.res):
+		return watchlog.Snapshot{}, badListRevision(text, err)
 	case err != nil:
 		return watchlog.Snapshot{}, badRevision(text, err)
 	case text == "":

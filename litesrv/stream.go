@@ -73,7 +73,7 @@ func (t *stream) open(p representation) {
 	}
 	t.out.w.WriteHeader(http.StatusOK)
 	t.out.push()
-	t.due = nextBookmark(time.Now(), t.deadline)
+	t.schedule(time.Now())
 }
 
 // sendInitial sends the objects of the snapshot in key order and, when marked, the bookmark that ends them.

@@ -3,6 +3,7 @@ package litesrv
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -85,6 +86,8 @@ func (s *Server) begin(ctx context.Context, l *watchlog.Log, t *stream, p *watch
 	var snap watchlog.Snapshot
 	var err error
 	switch {
+	case !p.events && p.rev >= math.MaxInt64 && direct(t.res): // etcd is asked for the one behind it
+		return snap, expiredSince(t.res, p.rev, l.Oldest())
 	case !p.events && p.rev > 0:
 		t.pos = p.rev
 		t.reader, err = l.NewReader(p.rev, t.wake, p.sel.term(l.Snapshot()))
@@ -94,7 +97,7 @@ func (s *Server) begin(ctx context.Context, l *watchlog.Log, t *stream, p *watch
 		return snap, err
 	case p.unset:
 		snap, err = s.consistent(ctx, l)
-	case p.rev > 0:
+	case p.rev > 0 && !(wraps(p.rev) && direct(t.res)):
 		snap, err = s.atLeast(ctx, l, p.rev, tooLargeRetry)
 	default:
 		snap = l.Snapshot()
