@@ -83,4 +83,5 @@ type definitionHealth struct{ log *slog.Logger }
 func (h definitionHealth) requestFailed(err error) {
 	h.log.Debug("definitions can't be followed", "error", err)
 }
-func (h definitionHealth) resumed() {}
+func (h definitionHealth) resumed()   {}
+func (h definitionHealth) redefined() {}

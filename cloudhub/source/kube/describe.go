@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -15,61 +16,118 @@ import (
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
+// description is all that a feed has to know about a resource.
+type description struct {
+	resource *watchlog.Resource
+	client   rest.Interface
+	printer  *printer // nil when the server gives no tables of it
+}
+
 // describe learns from the API server all that a log has to know about a resource. Nothing is guessed: kinds come from
-// discovery, the kind of lists and the form of the JSON from a list, field labels of custom resources from their CRD.
-func (k *Kube) describe(ctx context.Context, gr schema.GroupResource) (*watchlog.Resource, rest.Interface, error) {
+// discovery, the kind of lists and the form of the JSON from a list, columns from a table, field labels of custom
+// resources from their CRD.
+func (k *Kube) describe(ctx context.Context, gr schema.GroupResource) (*description, error) {
+	d, err := k.tryDescribe(ctx, gr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", gr, err)
+	}
+	return d, nil
+}
+
+func (k *Kube) tryDescribe(ctx context.Context, gr schema.GroupResource) (*description, error) {
 	s, ok, err := k.docs.resource(ctx, gr)
 	switch {
 	case err != nil:
-		return nil, nil, fmt.Errorf("%s: %w", gr, err)
+		return nil, err
 	case !ok && k.docs.catalogue.Load().stale[gr.Group]:
-		return nil, nil, fmt.Errorf("%s: the group's discovery is not available at the moment", gr)
+		return nil, errors.New("the group's discovery is not available at the moment")
 	case !ok:
-		return nil, nil, fmt.Errorf("%s: %w", gr, source.ErrUnknownResource)
+		return nil, source.ErrUnknownResource
 	case !s.watchable():
-		return nil, nil, fmt.Errorf("%s: %w", gr, source.ErrNotWatchable)
+		return nil, source.ErrNotWatchable
 	}
 	client, err := k.api.client(schema.GroupVersion{Group: gr.Group, Version: s.version})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	p, err := newProbe(ctx, client, gr.Resource, s.namespaced)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", gr, err)
+		return nil, err
 	}
-	r := &watchlog.Resource{
+	d := &description{client: client, resource: &watchlog.Resource{
 		Group: gr.Group, Version: s.version, Name: gr.Resource,
 		Kind: s.kind, ListKind: p.listKind, Namespaced: s.namespaced, Custom: p.custom,
 		Fields: fields.For(gr.Group, gr.Resource),
-	}
-	if r.Custom {
-		if r.Fields, err = k.customFields(ctx, r); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", gr, err)
-		}
-	}
-	return r, client, nil
-}
-
-// customFields returns the field labels that a CRD declares for the resource's version. A hub that may not read CRDs
-// serves the resource without them: selectors on such fields are then refused at the edge, which is said in the log.
-func (k *Kube) customFields(ctx context.Context, r *watchlog.Resource) ([]watchlog.Field, error) {
-	path := "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + r.GroupResource().String()
-	a, err := k.api.get(ctx, path, mediaJSON, "")
+	}}
+	c, err := k.customDefinition(ctx, d.resource)
 	if err != nil {
 		return nil, err
 	}
+	if d.resource.Custom {
+		d.resource.Fields = c.fields
+	}
+	return d, d.describeTable(ctx, c)
+}
+
+// describeTable finds out which columns the resource has, and how to keep their cells.
+func (d *description) describeTable(ctx context.Context, c custom) error {
+	r := d.resource
+	raw, err := probeTable(ctx, d.client, r)
+	if err != nil || raw == "" {
+		return err
+	}
+	var columns []column
+	if err := json.Unmarshal([]byte(raw), &columns); err != nil {
+		return fmt.Errorf("columns: %w", err)
+	}
+	r.Columns, r.Printer = raw, c.printer()
+	d.printer = &printer{ages: agesOf(r, columns, c.columns.ages())}
+	return nil
+}
+
+// custom is what the CRD of a custom resource tells about one of its versions. It is empty for others, and when the hub
+// may not read CRDs.
+type custom struct {
+	fields  []watchlog.Field
+	columns printerColumns
+}
+
+// printer is what Resource.Printer says.
+func (c custom) printer() string { return printerVersion + " " + c.columns.raw }
+
+// customDefinition returns what a resource's CRD tells. A hub that may not read CRDs serves the resource without:
+// selectors on such fields are then refused at the edge, and columns of dates but the age don't move on, which is said in
+// the log.
+func (k *Kube) customDefinition(ctx context.Context, r *watchlog.Resource) (custom, error) {
+	if !r.Custom {
+		return custom{}, nil
+	}
+	path := "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + r.GroupResource().String()
+	a, err := k.api.get(ctx, path, mediaJSON, "")
+	if err != nil {
+		return custom{}, err
+	}
 	switch a.status {
 	case http.StatusOK:
-		return selectableFields(a.body, r.Version)
+		return readCustom(a.body, r.Version)
 	case http.StatusNotFound: // an aggregated API whose JSON happens to be sorted
-		return nil, nil
+		return custom{}, nil
 	case http.StatusForbidden, http.StatusUnauthorized:
-		k.log.Warn("the field labels of a custom resource are unknown: its CRD may not be read",
+		k.log.Warn("field labels and date columns of a custom resource are unknown: its CRD may not be read",
 			"resource", r.GroupResource().String(), "status", a.status)
-		return nil, nil
+		return custom{}, nil
 	default:
-		return nil, a.failure(path)
+		return custom{}, a.failure(path)
 	}
+}
+
+func readCustom(crd []byte, version string) (custom, error) {
+	fields, err := selectableFields(crd, version)
+	if err != nil {
+		return custom{}, err
+	}
+	columns, err := readPrinterColumns(crd, version)
+	return custom{fields, columns}, err
 }
 
 // selectableFields reads spec.versions[].selectableFields of a CRD. A label is the JSON path without its leading dot,

@@ -44,6 +44,9 @@ type fakeResource struct {
 	fault       chan struct{}
 	spell       func(rev uint64) string // how resourceVersions look
 	garbage     string                  // sent as the next event's object
+	columns     string                  // of its table; "" when it has none
+	printed     string                  // what the second cell begins with
+	noTable     bool                    // tables are refused with 406
 }
 
 type fakeObject struct {

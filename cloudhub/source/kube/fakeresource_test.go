@@ -46,6 +46,17 @@ func (f *fakeAPI) serveList(w http.ResponseWriter, req *http.Request, r *fakeRes
 		}
 	}
 	list, rv := strings.Join(items, ","), r.spell(f.rev)
+	if r.noTable && strings.Contains(req.Header.Get("Accept"), "as=Table") {
+		fail(w, http.StatusNotAcceptable, "NotAcceptable", "the resource does not support being converted to a Table")
+		return
+	}
+	if r.wantsTable(req.Header.Get("Accept")) {
+		for i := range items {
+			items[i] = r.row(r.whole(items[i]))
+		}
+		reply(w, r.table(rv, r.columns, items...))
+		return
+	}
 	if r.custom {
 		reply(w, fmt.Sprintf(`{"apiVersion":%q,"items":[%s],"kind":%q,"metadata":{"continue":"","resourceVersion":%q}}`,
 			r.apiVersion(), list, r.kind+"List", rv))
@@ -74,7 +85,7 @@ func (f *fakeAPI) watch(w http.ResponseWriter, req *http.Request, r *fakeResourc
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	s := &stream{w: w, r: r}
+	s := &stream{w: w, r: r, table: r.wantsTable(req.Header.Get("Accept"))}
 	switch {
 	case initial:
 		from = f.sendInitial(s)
@@ -148,11 +159,21 @@ func (f *fakeAPI) sendInitial(s *stream) uint64 {
 
 // stream writes the frames of a watch.
 type stream struct {
-	w http.ResponseWriter
-	r *fakeResource
+	w     http.ResponseWriter
+	r     *fakeResource
+	table bool
+	sent  int
 }
 
 func (s *stream) send(kind, object string) {
+	if s.table && kind != "ERROR" {
+		columns := "null"
+		if s.sent == 0 {
+			columns = s.r.columns
+		}
+		object = s.r.table("7", columns, s.r.row(object))
+	}
+	s.sent++
 	fmt.Fprintf(s.w, "{\"type\":%q,\"object\":%s}\n", kind, object)
 	_ = http.NewResponseController(s.w).Flush()
 }

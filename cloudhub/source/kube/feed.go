@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -40,19 +41,23 @@ type feed struct {
 
 // run opens the resource and follows it until ctx ends.
 func (f *feed) run(ctx context.Context) {
-	r, client, err := f.kube.describe(ctx, f.gr)
+	d, err := f.kube.describe(ctx, f.gr)
 	if err != nil {
 		f.refuse(ctx, err)
 		return
 	}
-	f.resource, f.client, f.entries = r, client, watchlog.New(r, f.kube.cfg.Window)
+	r := d.resource
+	f.resource, f.client, f.entries = r, d.client, watchlog.New(r, f.kube.cfg.Window)
 	close(f.ready)
 	f.log.Info("following a resource", "version", r.Version, "custom", r.Custom)
 
 	again := &relist{}
 	lw := &listWatch{
-		client: client, resource: r, dec: f.entries.Decoder(),
+		client: d.client, resource: r, dec: f.entries.Decoder(), printer: d.printer,
 		listAccept: mediaJSON, watchAccept: mediaJSON, health: f, relist: again,
+	}
+	if d.printer != nil {
+		lw.listAccept, lw.watchAccept = acceptTable, acceptTable
 	}
 	f.kube.runReflector(ctx, r, lw, &logStore{log: f.entries, relist: again, events: f})
 
@@ -100,6 +105,11 @@ func (f *feed) requestFailed(err error) {
 
 // resumed hears that a watch goes on from the log's position.
 func (f *feed) resumed() { f.live() }
+
+// redefined hears that the resource's table has other columns than it had.
+func (f *feed) redefined() {
+	f.kube.stop(f, fmt.Errorf("%s: %w: columns", f.gr, source.ErrRedefined))
+}
 
 // stored hears that an event of the watch was committed.
 func (f *feed) stored() { f.events.Inc() }

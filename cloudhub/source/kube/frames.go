@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
 // maxFrame bounds one event of a watch. etcd holds objects of 1.5 MiB; JSON can be a few times that.
@@ -37,13 +39,15 @@ type frames struct {
 	r      *bufio.Reader
 	lw     *listWatch
 
+	rows    *rowJoiner
 	long    []byte // a line that outgrew r's buffer
 	initial bool   // the events that say what exists have not all come yet
 	moved   bool   // something came behind them
 }
 
 func newFrames(ctx context.Context, cancel func(), body io.ReadCloser, lw *listWatch) *frames {
-	return &frames{ctx: ctx, cancel: cancel, body: body, r: bufio.NewReaderSize(body, 64<<10), lw: lw}
+	r := bufio.NewReaderSize(body, 64<<10)
+	return &frames{ctx: ctx, cancel: cancel, body: body, r: r, lw: lw, rows: lw.joiner()}
 }
 
 // Close ends the watch; a Decode that waits returns with an error.
@@ -101,13 +105,17 @@ func (f *frames) event(line []byte) (watch.EventType, runtime.Object, error) {
 	}
 	switch kind {
 	case watch.Added, watch.Modified, watch.Deleted:
-		o, err := f.lw.dec.Decode(bytes.Clone(raw))
+		o, err := f.object(raw)
 		if err != nil {
 			return "", nil, err
 		}
 		return kind, newItem(o), nil
 	case watch.Bookmark:
-		b, err := f.bookmark(raw)
+		row, err := f.row(raw)
+		if err != nil {
+			return "", nil, err
+		}
+		b, err := f.bookmark(row.Object)
 		return kind, b, err
 	case watch.Error:
 		s, err := f.failure(raw)
@@ -115,6 +123,33 @@ func (f *frames) event(line []byte) (watch.EventType, runtime.Object, error) {
 	default:
 		return "", nil, fmt.Errorf("unknown event type %.40q", kind)
 	}
+}
+
+// object returns the object of an event, in memory of its own.
+func (f *frames) object(raw []byte) (*watchlog.Object, error) {
+	if f.lw.printer == nil {
+		return f.lw.dec.Decode(bytes.Clone(raw))
+	}
+	row, err := f.row(raw)
+	if err != nil {
+		return nil, err
+	}
+	return f.rows.join(row)
+}
+
+// row returns the row of the table in an event, or what stands in its place when no tables are asked for.
+func (f *frames) row(raw []byte) (rawRow, error) {
+	if f.lw.printer == nil {
+		return rawRow{Object: raw}, nil
+	}
+	if !isTable(raw) {
+		return rawRow{}, f.lw.otherTable()
+	}
+	columns, row, err := splitTable(raw)
+	if err == nil && !definedAs(columns, f.lw.resource) {
+		err = f.lw.otherTable()
+	}
+	return row, err
 }
 
 // failure decodes an ERROR event.

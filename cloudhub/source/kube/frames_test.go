@@ -25,6 +25,7 @@ type silent struct{ errs []error }
 
 func (s *silent) requestFailed(err error) { s.errs = append(s.errs, err) }
 func (s *silent) resumed()                {}
+func (s *silent) redefined()              {}
 
 func podResource() *watchlog.Resource {
 	return &watchlog.Resource{Version: "v1", Name: "pods", Kind: "Pod", ListKind: "PodList", Namespaced: true}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,6 +26,7 @@ type listWatch struct {
 	dec         *watchlog.Decoder
 	listAccept  string
 	watchAccept string
+	printer     *printer // what to make of tables; nil when they are not asked for
 	health      health
 	relist      *relist
 }
@@ -33,6 +35,7 @@ type listWatch struct {
 type health interface {
 	requestFailed(err error) // a list or watch could not be opened, or a watch ended with an error
 	resumed()                // a watch goes on from where the last one ended
+	redefined()              // the table has other columns than the resource had
 }
 
 // lister returns lw in the form that reflectors take. A reflector uses WatchList with anything that does not say that it
@@ -62,9 +65,13 @@ func (lw *listWatch) lister() *cache.ListWatch {
 }
 
 func (lw *listWatch) request(o *metav1.ListOptions, accept string) *rest.Request {
-	return lw.client.Get().Resource(lw.resource.Name).
+	r := lw.client.Get().Resource(lw.resource.Name).
 		SpecificallyVersionedParams(o, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).
 		SetHeader("Accept", accept)
+	if lw.printer != nil {
+		r.Param("includeObject", string(metav1.IncludeObject))
+	}
+	return r
 }
 
 func (lw *listWatch) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -76,8 +83,46 @@ func (lw *listWatch) list(ctx context.Context, o metav1.ListOptions) (runtime.Ob
 	if err != nil {
 		return nil, err
 	}
-	return parseList(body, lw.dec, lw.resource)
+	if lw.printer == nil {
+		return parseList(body, lw.dec, lw.resource)
+	}
+	return lw.tableList(body)
 }
+
+// tableList decodes a list that was asked for as a table into items for the reflector.
+func (lw *listWatch) tableList(body []byte) (runtime.Object, error) {
+	if !isTable(body) {
+		return nil, lw.otherTable()
+	}
+	t, err := parseTable(body)
+	if err != nil {
+		return nil, fmt.Errorf("list of %s: %w", lw.resource.GroupResource(), err)
+	}
+	if !definedAs(t.Columns, lw.resource) {
+		return nil, lw.otherTable()
+	}
+	list := &internalversion.List{ListMeta: t.Metadata, Items: make([]runtime.Object, len(t.Rows))}
+	j := lw.joiner()
+	for i := range t.Rows {
+		o, err := j.join(t.Rows[i])
+		if err != nil {
+			return nil, fmt.Errorf("list of %s: %w", lw.resource.GroupResource(), err)
+		}
+		list.Items[i] = newItem(o)
+	}
+	return list, nil
+}
+
+func (lw *listWatch) joiner() *rowJoiner { return &rowJoiner{printer: lw.printer, dec: lw.dec} }
+
+// otherTable ends the following of a resource that is not printed as it was: it has to be described anew.
+func (lw *listWatch) otherTable() error {
+	lw.health.redefined()
+	return errOtherTable
+}
+
+// errOtherTable is an answer that is no table, or one of other columns than before.
+var errOtherTable = errors.New("the table has other columns than before")
 
 func (lw *listWatch) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	if !isWatchList(o) {

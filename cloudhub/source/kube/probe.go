@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
+
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
 // probe is what an empty list tells about a resource.
@@ -19,6 +22,14 @@ type probe struct {
 // newProbe lists what can't exist, with a consistent read. It costs the server next to nothing, however many objects
 // there are. It fails with ErrUnordered when the resource's resourceVersions are not numbers.
 func newProbe(ctx context.Context, client rest.Interface, resource string, namespaced bool) (probe, error) {
+	body, err := listNothing(ctx, client, resource, namespaced, mediaJSON)
+	if err != nil {
+		return probe{}, err
+	}
+	return parseProbe(body)
+}
+
+func listNothing(ctx context.Context, client rest.Interface, resource string, namespaced bool, accept string) ([]byte, error) {
 	selector := "metadata.name=-"
 	if namespaced {
 		// Narrows the server's search to one key; without it the whole resource would be looked at.
@@ -27,15 +38,31 @@ func newProbe(ctx context.Context, client rest.Interface, resource string, names
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	result := client.Get().Resource(resource).
-		Param("fieldSelector", selector).Param("limit", "1").SetHeader("Accept", mediaJSON).Do(ctx)
+		Param("fieldSelector", selector).Param("limit", "1").SetHeader("Accept", accept).Do(ctx)
 	if err := result.Error(); err != nil {
-		return probe{}, fmt.Errorf("probe of %s: %w", resource, err)
+		return nil, fmt.Errorf("probe of %s: %w", resource, err)
 	}
 	body, err := result.Raw()
 	if err != nil {
-		return probe{}, fmt.Errorf("probe of %s: %w", resource, err)
+		return nil, fmt.Errorf("probe of %s: %w", resource, err)
 	}
-	return parseProbe(body)
+	return body, nil
+}
+
+// probeTable returns the columns of a resource's table, "" when the server gives none. It costs what newProbe costs.
+func probeTable(ctx context.Context, client rest.Interface, r *watchlog.Resource) (string, error) {
+	body, err := listNothing(ctx, client, r.Name, r.Namespaced, acceptTable)
+	if apierrors.IsNotAcceptable(err) {
+		return "", nil // there is a form, which can't be made of this resource
+	}
+	if err != nil || !isTable(body) {
+		return "", err
+	}
+	t, err := parseTable(body)
+	if err != nil || string(t.Columns) == "null" {
+		return "", err
+	}
+	return string(t.Columns), nil
 }
 
 func parseProbe(body []byte) (probe, error) {

@@ -39,13 +39,16 @@ func (k *Kube) verdict(ctx context.Context, f *feed) error {
 	case !r.Custom:
 		return nil
 	}
-	fields, err := k.customFields(ctx, r)
+	def, err := k.customDefinition(ctx, r)
 	if err != nil {
 		f.log.Debug("the resource's CRD can't be read", "error", err)
 		return nil
 	}
-	if !slices.Equal(fields, r.Fields) {
+	switch {
+	case !slices.Equal(def.fields, r.Fields):
 		return fmt.Errorf("%s: %w: selectable fields", f.gr, source.ErrRedefined)
+	case r.Columns != "" && def.printer() != r.Printer:
+		return fmt.Errorf("%s: %w: printer columns", f.gr, source.ErrRedefined)
 	}
 	return nil
 }
