@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/tombolo-sync/tombolo/cloudhub/callsrv"
+	"github.com/tombolo-sync/tombolo/cloudhub/identity"
 	"github.com/tombolo-sync/tombolo/cloudhub/syncsrv"
 )
 
@@ -25,9 +27,10 @@ type Source interface {
 	Ready() error
 }
 
-// Config is what a Hub needs. Everything but Logger, Metrics and Software is required.
+// Config is what a Hub needs. Everything but Cloud, Logger, Metrics and Software is required.
 type Config struct {
 	Source      Source
+	Cloud       callsrv.Cloud // where calls of edges' clients go; nil: none are carried
 	Scopes      syncsrv.Scopes
 	Listener    net.Listener // where edges connect; Run closes it
 	Credentials credentials.TransportCredentials
@@ -41,21 +44,32 @@ type Config struct {
 
 // Hub is a running hub.
 type Hub struct {
-	cfg Config
-	srv *syncsrv.Server
+	cfg   Config
+	srv   *syncsrv.Server
+	calls *callsrv.Server // nil: none are carried
 }
 
 // New returns a hub. Errors: a required part of the configuration is missing.
 func New(cfg Config) (*Hub, error) {
-	srv, err := syncsrv.New(syncsrv.Config{
+	sync := syncsrv.Config{
 		Source: cfg.Source, Scopes: cfg.Scopes, Credentials: cfg.Credentials, Insecure: cfg.Insecure,
 		Software: cfg.Software, Logger: cfg.Logger, Metrics: cfg.Metrics,
 		ProgressInterval: cfg.ProgressInterval, CheckInterval: cfg.CheckInterval,
-	})
-	if err != nil {
-		return nil, err
 	}
-	return &Hub{cfg: cfg, srv: srv}, nil
+	h := &Hub{cfg: cfg}
+	var err error
+	if cfg.Cloud != nil {
+		h.calls, err = callsrv.New(callsrv.Config{
+			Cloud: cfg.Cloud, Scopes: cfg.Scopes, Identity: identity.Rule{Insecure: cfg.Insecure},
+			Logger: cfg.Logger, Metrics: cfg.Metrics,
+		})
+		if err != nil {
+			return nil, err
+		}
+		sync.Register, sync.MaxStreams = h.calls.Register, h.calls.MaxStreams()
+	}
+	h.srv, err = syncsrv.New(sync)
+	return h, err
 }
 
 // shutdownGrace is how long sessions may take to end.
@@ -77,6 +91,10 @@ func (h *Hub) Run(ctx context.Context) error {
 		<-gctx.Done()
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 		defer cancel()
+		if h.calls != nil {
+			h.calls.Shutdown(stop)
+			defer h.calls.Wait()
+		}
 		h.srv.Shutdown(stop)
 		stopSource()
 		return nil

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tombolo-sync/tombolo/edgehub/call"
 	"github.com/tombolo-sync/tombolo/edgehub/session"
 	"github.com/tombolo-sync/tombolo/edgehub/store"
 	"github.com/tombolo-sync/tombolo/internal/apidoc"
@@ -43,6 +44,7 @@ type Config struct {
 type Agent struct {
 	store  *store.Store
 	client *session.Client
+	calls  *call.Client
 }
 
 // DefaultWindow is an edge's window for each resource, when none is given.
@@ -68,8 +70,15 @@ func New(cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	return &Agent{store: st, client: client}, nil
+	calls, err := call.New(call.Config{Edge: cfg.Name, Link: client, Logger: cfg.Logger, Metrics: cfg.Metrics})
+	if err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	return &Agent{store: st, client: client, calls: calls}, nil
 }
+
+// Calls answers requests from the cloud, through the hub, while there is a way to it.
+func (a *Agent) Calls() *call.Client { return a.calls }
 
 // Run keeps in step with a hub until ctx ends, and then closes the data directory. It is called once.
 func (a *Agent) Run(ctx context.Context) error {

@@ -30,8 +30,8 @@ type Backend interface {
 // Config is what a Server needs. Only Backend is required.
 type Config struct {
 	Backend Backend
-	// Fallback answers what the store can't: writes, subresources, resources that are not held, and, while the backend
-	// is live, exact reads of positions that have left the window. nil answers these with 503.
+	// Fallback answers what the store can't: writes, subresources, resources that are not held. nil answers these with
+	// 503.
 	Fallback http.Handler
 	// Demand brings a resource here that Backend does not hold, and returns its log once that is ready. It is called for
 	// reads of resources that discovery knows with LIST and WATCH, by any number of goroutines, and any error means that
@@ -39,6 +39,10 @@ type Config struct {
 	Demand func(ctx context.Context, gvr schema.GroupVersionResource) (*watchlog.Log, error)
 	// DemandWait is how long a read waits for Demand. 0 means 3 s.
 	DemandWait time.Duration
+	// Beyond answers, while the backend is live, exact reads of positions that have left the window, with objects that
+	// could be held here and no others. It replaces headers that are set already, and returns false, without having
+	// answered, when it can't. nil never can.
+	Beyond func(w http.ResponseWriter, r *http.Request) bool
 	// Synced is the "sync" check of /readyz: nil once every resource has finished its first sync. nil means it has.
 	Synced func() error
 	// Logger gets one debug record for each request. nil discards.

@@ -175,14 +175,25 @@ func TestWhatOnlyTheCloudCanDo(t *testing.T) {
 
 func TestExactReadsBeyondTheWindowAreTheClouds(t *testing.T) {
 	w := compacted(t, configmaps)
+	refused := false
 	s := w.server(func(c *Config) {
-		c.Fallback = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+		c.Beyond = func(w http.ResponseWriter, _ *http.Request) bool {
+			if !refused {
+				w.WriteHeader(http.StatusTeapot)
+			}
+			return !refused
+		}
 	})
 	for _, query := range []string{"resourceVersion=100&resourceVersionMatch=Exact", "continue=" + token(100, "/c1\x00")} {
 		if answer := get(t, s, "/api/v1/namespaces/t1/configmaps?"+query); answer.Code != http.StatusTeapot {
 			t.Errorf("live: %d", answer.Code)
 		}
 	}
+	refused = true
+	if answer := get(t, s, "/api/v1/configmaps?resourceVersion=100&resourceVersionMatch=Exact"); answer.Code != http.StatusGone {
+		t.Errorf("what the cloud can't narrow: %d", answer.Code)
+	}
+	refused = false
 	w.cut(time.Time{})
 	if answer := get(t, s, "/api/v1/configmaps?resourceVersion=100&resourceVersionMatch=Exact"); answer.Code != http.StatusGone {
 		t.Errorf("cut off: %d", answer.Code)

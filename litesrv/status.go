@@ -12,8 +12,7 @@ import (
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var beyond errBeyond
 	switch {
-	case errors.As(err, &beyond) && s.cfg.Fallback != nil && beyond.live:
-		s.fallBack(w, r)
+	case errors.As(err, &beyond) && s.cfg.Beyond != nil && beyond.live && s.cfg.Beyond(w, r):
 	case errors.Is(err, context.DeadlineExceeded):
 		timedOut(w)
 	case errors.Is(err, context.Canceled):

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -59,6 +60,10 @@ type Config struct {
 	// ForgetAfter is how long a resource must be unknown to the cloud before edges are told to forget it, so that a
 	// hiccup of discovery costs nobody its data. 0 means 30 s.
 	ForgetAfter time.Duration
+	// Register, if any, adds further services to the gRPC server. They share its interceptors, but not the limits of
+	// sessions. MaxStreams bounds the streams of one connection for all services together. 0 means 8.
+	Register   func(grpc.ServiceRegistrar)
+	MaxStreams uint32
 }
 
 func (c *Config) setDefaults() error {
@@ -74,6 +79,7 @@ func (c *Config) setDefaults() error {
 	setDefault(&c.MaxSessions, 20_000)
 	setDefault(&c.OpenRate, 500)
 	setDefault(&c.ForgetAfter, 30*time.Second)
+	setDefault(&c.MaxStreams, 8)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

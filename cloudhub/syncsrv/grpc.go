@@ -16,15 +16,21 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
+
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
 const (
 	// maxMessage bounds a message in both directions. etcd takes 1.5 MiB, which escaped in JSON can be six times as much.
 	maxMessage = 16 << 20
 	// maxObject bounds an object: one that is larger can't be sent, and stops its resource alone.
-	maxObject  = maxMessage - 64<<10
-	readBuffer = 2 << 10
-	sendBuffer = 16 << 10
+	maxObject = maxMessage - 64<<10
+	// streamWindow and connWindow bound what an edge has sent and nobody has read yet; windows that grow by themselves
+	// would let it fill the hub's memory.
+	streamWindow = 128 << 10
+	connWindow   = 1 << 20
+	readBuffer   = 2 << 10
+	sendBuffer   = 16 << 10
 )
 
 // options are the gRPC server's: interceptors outermost first, keepalive that tolerates edges behind slow links and
@@ -40,8 +46,9 @@ func (s *Server) options() []grpc.ServerOption {
 			recovery.StreamServerInterceptor(recovery.WithRecoveryHandlerContext(s.recovered)),
 		),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
+		grpc.StaticStreamWindowSize(streamWindow), grpc.StaticConnWindowSize(connWindow),
 		grpc.ReadBufferSize(readBuffer), grpc.WriteBufferSize(sendBuffer),
-		grpc.MaxConcurrentStreams(8),
+		grpc.MaxConcurrentStreams(s.cfg.MaxStreams),
 		grpc.ConnectionTimeout(20 * time.Second),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 60 * time.Second, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 20 * time.Second, PermitWithoutStream: true}),
@@ -56,20 +63,21 @@ func (s *Server) Serve(lis net.Listener) error {
 	return nil
 }
 
-// openLimit admits streams at a bounded rate.
+// openLimit admits sessions at a bounded rate.
 type openLimit struct{ limiter *rate.Limiter }
 
 // Limit returns an error, which becomes RESOURCE_EXHAUSTED, when the stream comes too early.
-func (l *openLimit) Limit(context.Context) error {
-	if !l.limiter.Allow() {
+func (l *openLimit) Limit(ctx context.Context) error {
+	method, _ := grpc.Method(ctx)
+	if method == tombolov1.SyncService_Sync_FullMethodName && !l.limiter.Allow() {
 		return status.Error(codes.ResourceExhausted, "too many sessions are being opened, try again later")
 	}
 	return nil
 }
 
-// recovered turns a panic in a session into the end of that session alone.
+// recovered turns a panic in a stream into the end of that stream alone.
 func (s *Server) recovered(_ context.Context, p any) error {
-	s.log.Error("session panicked", "panic", p, "stack", string(debug.Stack()))
+	s.log.Error("stream panicked", "panic", p, "stack", string(debug.Stack()))
 	s.metrics.panics.Inc()
 	return status.Error(codes.Internal, "internal error")
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
+
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
 // metrics are the server's. No label depends on an edge or an object, so their number is bounded.
@@ -56,8 +58,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
-// stream counts a stream when it ends.
-func (m *metrics) stream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+// stream counts a session's stream when it ends.
+func (m *metrics) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	if info.FullMethod != tombolov1.SyncService_Sync_FullMethodName {
+		return next(srv, ss) // other services count for themselves
+	}
 	start := time.Now()
 	err := next(srv, ss)
 	m.streams.WithLabelValues(status.Code(err).String()).Inc()

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
-	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/tombolo-sync/tombolo/cloudhub/identity"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
@@ -48,6 +48,9 @@ func New(cfg Config) (*Server, error) {
 	s.health = health.NewServer()
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	tombolov1.RegisterSyncServiceServer(s.grpc, s)
+	if cfg.Register != nil {
+		cfg.Register(s.grpc)
+	}
 	return s, nil
 }
 
@@ -57,9 +60,9 @@ func (s *Server) Sync(stream tombolov1.SyncService_SyncServer) error {
 	if err != nil {
 		return err
 	}
-	edge, err := s.identify(stream.Context(), hello.GetEdge())
+	edge, err := identity.Rule{Insecure: s.cfg.Insecure}.Edge(stream.Context(), hello.GetEdge())
 	if err != nil {
-		s.log.Warn("edge refused", "claims", hello.GetEdge(), "peer", peerAddr(stream.Context()), "reason", err)
+		s.log.Warn("edge refused", "claims", hello.GetEdge(), "peer", identity.Addr(stream.Context()), "reason", err)
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
@@ -69,7 +72,7 @@ func (s *Server) Sync(stream tombolov1.SyncService_SyncServer) error {
 		return err
 	}
 	defer s.dismiss(sess)
-	s.log.Info("session opened", "edge", edge, "software", hello.GetSoftware(), "peer", peerAddr(ctx))
+	s.log.Info("session opened", "edge", edge, "software", hello.GetSoftware(), "peer", identity.Addr(ctx))
 	err = sess.run(ctx, hello)
 	if cause := context.Cause(ctx); cause != nil && stream.Context().Err() == nil {
 		err = cause
@@ -91,9 +94,6 @@ func receiveHello(stream tombolov1.SyncService_SyncServer) (*tombolov1.Hello, er
 	case hello.GetVersion() != Version:
 		return nil, status.Errorf(codes.FailedPrecondition,
 			"the edge speaks protocol version %d, this hub speaks %d: upgrade the older of the two", hello.GetVersion(), Version)
-	case len(validation.IsDNS1123Subdomain(hello.GetEdge())) > 0:
-		return nil, status.Errorf(codes.InvalidArgument,
-			"%.100q can't be an edge's name: lower-case letters, digits, - and . are needed", hello.GetEdge())
 	}
 	return hello, nil
 }

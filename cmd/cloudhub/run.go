@@ -91,7 +91,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		return err
 	}
 	cfg.Hub, err = cloudhub.New(cloudhub.Config{
-		Source: src, Scopes: scopes, Listener: sync, Credentials: creds, Insecure: o.transport.Insecure,
+		Source: src, Cloud: src, Scopes: scopes, Listener: sync, Credentials: creds, Insecure: o.transport.Insecure,
 		Software: version, Logger: logger, Metrics: cfg.Metrics, ProgressInterval: o.progress,
 	})
 	if err != nil {
@@ -134,14 +134,18 @@ func (o *runOptions) listen(ctx context.Context, cfg *cloud.Config) (sync net.Li
 }
 
 // source returns where the objects come from.
-func (o *runOptions) source(logger *slog.Logger, cfg *cloud.Config) (cloudhub.Source, error) {
+func (o *runOptions) source(logger *slog.Logger, cfg *cloud.Config) (cloud.Source, error) {
 	if o.embedded != "" {
 		if err := os.MkdirAll(o.embedded, 0o700); err != nil {
 			return nil, fmt.Errorf("--embedded: %w", err)
 		}
 		c, err := embedded.Open(filepath.Join(o.embedded, "cloud.db"), embedded.Options{Window: o.window, Logger: logger})
+		if err != nil {
+			return nil, err
+		}
 		cfg.Embedded = c
-		return c, err
+		cfg.Handler, err = cloud.API(c, logger, cfg.Metrics)
+		return cloud.Embedded(c, cfg.Handler, logger), err
 	}
 	rc, err := restConfig(o.kubeconfig)
 	if err != nil {

@@ -74,7 +74,7 @@ func (o *demoOptions) build(ctx context.Context, dir string) (*demo, error) {
 		return nil, err
 	}
 	d.cloud.Hub, err = cloudhub.New(cloudhub.Config{
-		Source: src, Scopes: scopes, Listener: sync, Credentials: insecure.NewCredentials(), Insecure: true,
+		Source: src, Cloud: src, Scopes: scopes, Listener: sync, Credentials: insecure.NewCredentials(), Insecure: true,
 		Software: version, Logger: logger.With("at", "hub"), Metrics: d.cloud.Metrics, ProgressInterval: time.Second,
 	})
 	if err != nil {
@@ -87,7 +87,7 @@ func (o *demoOptions) build(ctx context.Context, dir string) (*demo, error) {
 }
 
 // source returns where the objects come from: an embedded cloud, or the cluster of a kubeconfig.
-func (o *demoOptions) source(ctx context.Context, dir string, d *demo) (cloudhub.Source, error) {
+func (o *demoOptions) source(ctx context.Context, dir string, d *demo) (cloud.Source, error) {
 	if o.kubeconfig != "" {
 		cfg, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 		if err != nil {
@@ -109,7 +109,10 @@ func (o *demoOptions) source(ctx context.Context, dir string, d *demo) (cloudhub
 		return nil, err
 	}
 	d.cloud.Embedded, d.cloud.API = c, api
-	return c, d.openHubLogs(ctx, c)
+	if d.cloud.Handler, err = cloud.API(c, d.logger, d.cloud.Metrics); err != nil {
+		return nil, err
+	}
+	return cloud.Embedded(c, d.cloud.Handler, d.logger), d.openHubLogs(ctx, c)
 }
 
 // openHubLogs opens the embedded cloud's logs of what the edge holds, to see how far behind the edge is.

@@ -49,9 +49,11 @@ type Client struct {
 	// foreign are the positions at which resources of another cluster were dropped. It belongs to Run.
 	foreign map[schema.GroupResource]uint64
 
-	heard   atomic.Int64 // when a message last came from a hub, in Unix nanoseconds; 0 never
-	read    atomic.Int64 // when a byte last came from a hub, likewise
-	linked  atomic.Bool  // a session is open
+	heard  atomic.Int64 // when a message last came from a hub, in Unix nanoseconds; 0 never
+	read   atomic.Int64 // when a byte last came from a hub, likewise
+	linked atomic.Bool  // a session is open
+	// conn is what it is open on, for calls beside it; nil when there is none.
+	conn    atomic.Pointer[grpc.ClientConn]
 	current atomic.Bool  // everything is caught up
 	bytes   atomic.Int64 // bytes that came from hubs, as they were on the wire
 }
@@ -218,6 +220,14 @@ func (c *Client) settle(gr schema.GroupResource) {
 	delete(c.awaited, gr)
 }
 
+// Conn returns the connection that a session is open on, nil when there is none.
+func (c *Client) Conn() grpc.ClientConnInterface {
+	if conn := c.conn.Load(); conn != nil {
+		return conn
+	}
+	return nil
+}
+
 // Logs returns the logs that the edge serves from, in the order of their resources' names.
 func (c *Client) Logs() []*watchlog.Log {
 	c.mu.RLock()
@@ -293,7 +303,7 @@ func (c *Client) connect(ctx context.Context, hub string) (progressed bool, retr
 	if err != nil {
 		return false, 0, explain(ctx, err)
 	}
-	s := &session{c: c, stream: stream, hub: hub, cancel: cancel, opened: func() { timer.Stop() }, ids: map[uint32]*replica{}}
+	s := &session{c: c, conn: conn, stream: stream, hub: hub, cancel: cancel, opened: func() { timer.Stop() }, ids: map[uint32]*replica{}}
 	err = explain(ctx, s.run(ctx))
 	if status.Code(err) == codes.Aborted {
 		s.progressed, s.retry = false, replacedDelay

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/grpc"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tombolo-sync/tombolo/edgehub/store"
@@ -17,6 +18,7 @@ import (
 // session is one stream to a hub. It belongs to the goroutine of run, but for what receive does.
 type session struct {
 	c      *Client
+	conn   *grpc.ClientConn
 	stream tombolov1.SyncService_SyncClient
 	hub    string
 	cancel context.CancelCauseFunc
@@ -229,6 +231,7 @@ func (s *session) welcome(w *tombolov1.Welcome) error {
 	s.c.metrics.sessions.Inc()
 	s.c.linked.Store(true)
 	s.c.wishes.Linked()
+	s.c.conn.Store(s.conn)
 	s.c.log.Info("connected", "hub", s.hub, "software", w.GetSoftware(), "cluster", w.GetEpoch())
 	if err := s.dropForeign(); err != nil {
 		return err
@@ -320,6 +323,7 @@ func (s *session) caughtUp() bool {
 // disconnected notes when the hub was last heard of, for after a restart.
 func (s *session) disconnected() {
 	s.c.linked.Store(false)
+	s.c.conn.Store(nil)
 	s.c.current.Store(false)
 	s.c.wishes.Unlinked()
 	for _, r := range s.c.replicas {

@@ -28,6 +28,7 @@ type Kube struct {
 	log     *slog.Logger
 	klog    klog.Logger
 	api     *api
+	calls   *calls
 	docs    *documents
 	metrics *metrics
 	changed chan struct{} // holds a signal when definitions may have changed
@@ -52,12 +53,17 @@ func New(c Config) (*Kube, error) {
 	if err != nil {
 		return nil, err
 	}
+	through, err := newCalls(c.REST, a.base)
+	if err != nil {
+		return nil, err
+	}
 	m, err := newMetrics(c.Metrics)
 	if err != nil {
 		return nil, err
 	}
 	return &Kube{
-		cfg: c.withDefaults(), log: c.Logger, klog: newKlog(c.Logger), api: a, docs: newDocuments(a), metrics: m,
+		cfg: c.withDefaults(), log: c.Logger, klog: newKlog(c.Logger), api: a, calls: through,
+		docs: newDocuments(a), metrics: m,
 		changed: make(chan struct{}, 1), started: make(chan struct{}), feeds: map[schema.GroupResource]*feed{},
 	}, nil
 }
@@ -203,6 +209,7 @@ func (k *Kube) shutDown() {
 	k.mu.Unlock()
 	k.tasks.Wait()
 	k.api.http.CloseIdleConnections()
+	k.calls.close()
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

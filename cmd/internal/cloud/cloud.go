@@ -20,11 +20,12 @@ import (
 	"github.com/tombolo-sync/tombolo/litesrv"
 )
 
-// Config is what the cloud's side needs. HTTP may be nil; API and Embedded are both there or both nil.
+// Config is what the cloud's side needs. HTTP may be nil; API, Handler and Embedded are all there or all nil.
 type Config struct {
 	Hub      *cloudhub.Hub
 	Embedded *embedded.Cloud // the source, when it is our own
 	API      net.Listener    // of the embedded cloud's Kubernetes API
+	Handler  http.Handler    // that API
 	HTTP     net.Listener    // of metrics and health
 	Logger   *slog.Logger
 	Metrics  *prometheus.Registry
@@ -43,11 +44,7 @@ func serve(ctx context.Context, cfg Config) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return cfg.Hub.Run(ctx) })
 	if cfg.Embedded != nil {
-		api, err := API(cfg.Embedded, cfg.Logger, cfg.Metrics)
-		if err != nil {
-			return err
-		}
-		g.Go(func() error { return run.HTTP(ctx, cfg.API, litesrv.NewHTTPServer(api)) })
+		g.Go(func() error { return run.HTTP(ctx, cfg.API, litesrv.NewHTTPServer(cfg.Handler)) })
 	}
 	if cfg.HTTP != nil {
 		g.Go(func() error { return run.HTTP(ctx, cfg.HTTP, run.Server(obs.Handler(cfg.Metrics, cfg.Hub.Ready))) })

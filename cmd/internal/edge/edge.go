@@ -29,7 +29,8 @@ type Config struct {
 // Run serves until ctx ends. It closes the listeners and the agent's data directory.
 func Run(ctx context.Context, cfg Config) error {
 	api, err := litesrv.New(litesrv.Config{
-		Backend: cfg.Agent, Demand: cfg.Agent.Demand, Synced: cfg.Agent.Ready, Logger: cfg.Logger, Metrics: cfg.Metrics,
+		Backend: cfg.Agent, Demand: cfg.Agent.Demand, Fallback: cfg.Agent.Calls(), Beyond: cfg.Agent.Calls().WithinScope,
+		Synced: cfg.Agent.Ready, Logger: cfg.Logger, Metrics: cfg.Metrics,
 	})
 	if err != nil {
 		return err

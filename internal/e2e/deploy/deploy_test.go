@@ -37,6 +37,10 @@ func TestManifests(t *testing.T) {
 	t.Run("cloudhub may read what edges need and do nothing else", func(t *testing.T) {
 		checkPermissions(t, c)
 	})
+	t.Run("the example lets edges write what it says", func(t *testing.T) {
+		kubectl(t, c, nil, "apply", "--server-side", "-f", filepath.Join(root, "deploy", "cloudhub", "edges.example.yaml"))
+		checkEdges(t, c)
+	})
 	t.Run("flags are ones the binaries have", func(t *testing.T) {
 		for workload, namespace := range map[string]string{"deployment/cloudhub": "tombolo-system", "daemonset/edgehub": "tombolo-edge"} {
 			_, binary, _ := strings.Cut(workload, "/")
@@ -88,8 +92,25 @@ func checkPermissions(t *testing.T, c *cluster.Cluster) {
 		ask("yes", cloudhub, "get", path)
 	}
 	ask("no", cloudhub, "get", "/metrics")
-	ask("no", cloudhub, "impersonate", "users")
+	ask("yes", cloudhub, "impersonate", "users/tombolo:edge:site-1")
+	ask("yes", cloudhub, "impersonate", "groups/tombolo:edges")
+	ask("yes", cloudhub, "impersonate", "groups/system:authenticated")
+	ask("no", cloudhub, "impersonate", "groups/system:masters")
+	ask("no", cloudhub, "impersonate", "serviceaccounts")
 	ask("no", edgehub, "list", "pods")
+}
+
+func checkEdges(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	for question, want := range map[string]string{
+		"create events": "yes", "update leases.coordination.k8s.io": "yes", "create pods": "no", "list secrets": "no",
+	} {
+		args := append([]string{"auth", "can-i", "--as=tombolo:edge:site-1", "--as-group=tombolo:edges"}, strings.Fields(question)...)
+		out, _ := c.Kubectl(t.Context(), args...).Output() // "no" is also an exit status
+		if got := strings.TrimSpace(string(out)); got != want {
+			t.Errorf("may an edge %s: %q, want %q", question, got, want)
+		}
+	}
 }
 
 // checkFlags reports the flags in args that the binary's run command doesn't

@@ -1,0 +1,189 @@
+package callsrv
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tombolo-sync/tombolo/cloudhub/identity"
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+)
+
+// Server serves the calls of edges.
+type Server struct {
+	tombolov1.UnimplementedCallServiceServer
+
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+	gate    *gate
+	stopped context.Context // ends when no call may go on any more
+	stop    context.CancelFunc
+	tasks   sync.WaitGroup // the goroutines of calls
+}
+
+// New returns a server. Errors: a required part of the configuration is missing.
+func New(cfg Config) (*Server, error) {
+	if err := cfg.setDefaults(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg: cfg, log: cfg.Logger, metrics: newMetrics(cfg.Metrics), gate: newGate(cfg.MaxPerEdge, cfg.MaxCalls),
+	}
+	s.stopped, s.stop = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Register adds the service to a gRPC server.
+func (s *Server) Register(r grpc.ServiceRegistrar) { tombolov1.RegisterCallServiceServer(r, s) }
+
+// MaxStreams is how many streams the calls of one edge need on its connection: some more than it may have, so that it is
+// refused rather than made to wait.
+func (s *Server) MaxStreams() uint32 { return uint32(s.cfg.MaxPerEdge) + 32 }
+
+// Call carries one request.
+func (s *Server) Call(stream tombolov1.CallService_CallServer) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	claim := first.GetHead()
+	if claim == nil {
+		return status.Error(codes.InvalidArgument, "the first message must be a head")
+	}
+	edge, err := s.cfg.Identity.Edge(stream.Context(), claim.GetEdge())
+	if err != nil {
+		s.log.Warn("call refused", "claims", claim.GetEdge(), "peer", identity.Addr(stream.Context()), "reason", err)
+		return err
+	}
+	leave, err := s.gate.enter(edge)
+	if err != nil {
+		s.metrics.refused.Inc()
+		return err
+	}
+	defer leave()
+	return s.carry(stream, edge, claim)
+}
+
+// carry carries the request of a known edge.
+func (s *Server) carry(stream tombolov1.CallService_CallServer, edge string, claim *tombolov1.CallHead) error {
+	h, err := readHead(claim, s.cfg.MaxURI, s.cfg.MaxHeader)
+	if err != nil {
+		s.log.Warn("call refused", "edge", edge, "reason", err)
+		return err
+	}
+	if claim.GetWithinScope() {
+		if err := narrow(h, s.cfg.Scopes.For(edge)); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(s.stopped, func() { cancel(errStopping) })()
+	idle := time.AfterFunc(s.cfg.Idle, func() { cancel(errIdle) })
+	defer idle.Stop()
+	x := &exchange{srv: s, stream: stream, edge: edge, head: h, touch: func() { idle.Reset(s.cfg.Idle) }}
+	x.body = &upstream{stream: stream, left: s.cfg.MaxBody, touch: x.touch}
+	verb := h.verb()
+	s.metrics.inFlight.Inc()
+	defer s.metrics.inFlight.Dec()
+	err = x.run(ctx)
+	if cause := context.Cause(ctx); err != nil && cause != nil && stream.Context().Err() == nil {
+		err = cause
+	}
+	s.metrics.calls.WithLabelValues(verb, codeLabel(x.code)).Inc()
+	s.audit(x, verb, err)
+	return toStatus(err)
+}
+
+var (
+	errStopping = status.Error(codes.Unavailable, "the hub is shutting down")
+	errIdle     = status.Error(codes.Aborted, "nothing was sent for too long")
+)
+
+// audit logs what changes something, or was let into a container.
+func (s *Server) audit(x *exchange, verb string, err error) {
+	level := slog.LevelDebug
+	if verb != "get" && verb != "head" && verb != "options" && verb != "watch" {
+		level = slog.LevelInfo
+	}
+	user := "the caller's own"
+	if !x.head.own {
+		user = "the edge's"
+	}
+	attrs := []any{"edge", x.edge, "user", user, "verb", verb, "path", x.head.url.Path, "status", x.code}
+	if err != nil {
+		attrs = append(attrs, "err", err)
+	}
+	s.log.Log(context.Background(), level, "call", attrs...)
+}
+
+// verb names the request in logs and metrics.
+func (h *head) verb() string {
+	switch {
+	case h.upgrade != "":
+		return "connect"
+	case h.method == http.MethodGet && isTrue(h.url.Query().Get("watch")):
+		return "watch"
+	case h.method == http.MethodGet:
+		return "get"
+	case h.method == http.MethodHead:
+		return "head"
+	case h.method == http.MethodOptions:
+		return "options"
+	case h.method == http.MethodPost:
+		return "create"
+	case h.method == http.MethodPut:
+		return "update"
+	case h.method == http.MethodPatch:
+		return "patch"
+	default:
+		return "delete"
+	}
+}
+
+func isTrue(value string) bool { return value == "true" || value == "1" }
+
+// toStatus turns the error that ended a call into a gRPC status.
+func toStatus(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return status.Error(codes.Canceled, err.Error())
+	case errors.Is(err, errFrame):
+		return status.Error(codes.InvalidArgument, err.Error())
+	default:
+		return status.Error(codes.Unknown, err.Error())
+	}
+}
+
+// drainGrace is how long calls may go on when the server is shut down: enough for writes, while watches never end.
+const drainGrace = 2 * time.Second
+
+// Shutdown takes no more calls, gives those under way a moment, and ends the rest. It does not wait for them to be gone:
+// they are when the gRPC server is.
+func (s *Server) Shutdown(ctx context.Context) {
+	s.gate.close()
+	grace, cancel := context.WithTimeout(ctx, drainGrace)
+	defer cancel()
+	select {
+	case <-s.gate.empty:
+	case <-grace.Done():
+	}
+	s.stop()
+}
+
+// Wait returns when the goroutines of all calls have ended, which they do when their streams have.
+func (s *Server) Wait() { s.tasks.Wait() }
