@@ -39,6 +39,9 @@ type Config struct {
 	Demand func(ctx context.Context, gvr schema.GroupVersionResource) (*watchlog.Log, error)
 	// DemandWait is how long a read waits for Demand. 0 means 3 s.
 	DemandWait time.Duration
+	// Online tells whether Fallback can answer at this moment. While it can, it is also asked for what does not exist
+	// here: objects, resources and documents that the cloud may have. nil means always.
+	Online func() bool
 	// Beyond answers, while the backend is live, exact reads of positions that have left the window, with objects that
 	// could be held here and no others. It replaces headers that are set already, and returns false, without having
 	// answered, when it can't. nil never can.

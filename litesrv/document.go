@@ -63,20 +63,31 @@ func (s *Server) hasDocumentRoute(path string) bool {
 // noDocument answers for a path that has no document. none is set when there is no document at all.
 func (s *Server) noDocument(w http.ResponseWriter, r *http.Request, path string, none bool) {
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	described := parts[0] == "api" || parts[0] == "apis" || parts[0] == "version" || parts[0] == "openapi"
 	switch {
-	case described && none:
+	case parts[0] == "metrics":
+		http.NotFound(w, r) // who scrapes an edge doesn't mean the cloud, and doesn't want megabytes over its link
+	case parts[0] == "api" || parts[0] == "apis" || parts[0] == "version" || parts[0] == "openapi":
+		s.ask(w, r, func() { s.undescribed(w, r, parts, none) })
+	case s.cfg.Fallback == nil:
+		http.NotFound(w, r)
+	default:
+		s.fallBack(w, r)
+	}
+}
+
+// undescribed answers for a document that there should be but is not.
+func (s *Server) undescribed(w http.ResponseWriter, r *http.Request, parts []string, none bool) {
+	switch {
+	case none:
 		s.fail(w, r, starting())
-	case parts[0] == "openapi" && len(parts) > 1 && !s.catalog().openAPI && s.cfg.Fallback == nil:
+	case parts[0] == "openapi" && len(parts) > 1 && !s.catalog().openAPI:
 		s.fail(w, r, noOpenAPI())
 	case parts[0] == "api" && len(parts) == 2:
 		s.fail(w, r, notServed())
 	case parts[0] == "apis" && len(parts) == 3 && s.catalog().builtin(target{group: parts[1]}):
 		s.fail(w, r, notServed())
-	case parts[0] == "api" || parts[0] == "apis" || s.cfg.Fallback == nil:
-		http.NotFound(w, r)
 	default:
-		s.fallBack(w, r)
+		http.NotFound(w, r)
 	}
 }
 

@@ -34,12 +34,21 @@ func (s *Server) get(ctx context.Context, q *read, timeout time.Duration) error 
 	s.sayStale(q.w, q.log, snap.Rev())
 	o := snap.Get(watchlog.KeyOf(q.target.namespace, name))
 	if o == nil {
-		return apierrors.NewNotFound(q.res.GroupResource(), name)
+		return s.missing(q, apierrors.NewNotFound(q.res.GroupResource(), name))
 	}
 	if err := q.form.shape.ofObject(q.res); err != nil {
 		return err
 	}
 	return s.writeObject(q, o)
+}
+
+// missing answers for an object that is not here. The cloud may have it: outside the scope, or since a moment ago.
+func (s *Server) missing(q *read, notFound error) error {
+	if _, lost := q.log.Lost(); lost {
+		return notFound
+	}
+	s.ask(q.w, q.r, func() { s.fail(q.w, q.r, notFound) })
+	return nil
 }
 
 // writeObject answers with an object.

@@ -168,9 +168,10 @@ func TestWhatOnlyTheCloudCanDo(t *testing.T) {
 			t.Errorf("%s: headers of two servers: %v", c.request, answer.Header())
 		}
 	}
-	if answer := get(t, helped, "/metrics"); answer.Code != http.StatusTeapot {
-		t.Errorf("/metrics: %d", answer.Code)
+	if answer := get(t, helped, "/logs"); answer.Code != http.StatusTeapot {
+		t.Errorf("/logs: %d", answer.Code)
 	}
+	want(t, get(t, helped, "/metrics"), http.StatusNotFound, notFoundPage)
 }
 
 func TestExactReadsBeyondTheWindowAreTheClouds(t *testing.T) {

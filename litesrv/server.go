@@ -111,14 +111,18 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, t target, res *wa
 func (s *Server) absent(w http.ResponseWriter, r *http.Request, t target) {
 	c := s.catalog()
 	if c.empty() {
-		s.fail(w, r, starting())
+		s.ask(w, r, func() { s.fail(w, r, starting()) })
 		return
 	}
 	builtin := c.builtin(t)
 	k, ok := c.kinds[t.gvr()]
+	if !ok { // or it is so new that discovery has not come here yet
+		s.ask(w, r, func() { s.noSuchPath(w, r, !builtin) })
+		return
+	}
 	verb := t.verb(r.Method)
 	switch {
-	case !ok || !inScope(t, verb, k.namespaced, !builtin) || t.namespace == "" && k.namespaced && !k.has("list"):
+	case !inScope(t, verb, k.namespaced, !builtin) || t.namespace == "" && k.namespaced && !k.has("list"):
 		s.noSuchPath(w, r, !builtin)
 	case t.subresource != "":
 		s.subresource(w, r, t, !builtin)
@@ -134,30 +138,16 @@ func (s *Server) absent(w http.ResponseWriter, r *http.Request, t target) {
 func (s *Server) subresource(w http.ResponseWriter, r *http.Request, t target, custom bool) {
 	k, ok := s.catalog().kinds[t.gvr()]
 	if ok && !k.hasSubresource(t.subresource) {
-		if custom {
-			s.fail(w, r, apierrors.NewNotFound(t.groupResource(), t.name))
-		} else {
-			s.fail(w, r, notServed())
-		}
+		s.ask(w, r, func() {
+			if custom {
+				s.fail(w, r, apierrors.NewNotFound(t.groupResource(), t.name))
+			} else {
+				s.fail(w, r, notServed())
+			}
+		})
 		return
 	}
 	s.elsewhere(w, r, t, t.groupResource().String()+"/"+t.subresource)
-}
-
-// elsewhere answers with what only the cloud can do.
-func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request, t target, what string) {
-	if s.cfg.Fallback == nil {
-		s.fail(w, r, unavailable(t.groupResource(), t.name, what))
-		return
-	}
-	s.fallBack(w, r)
-}
-
-// fallBack passes a request on, without the headers that the other side will set.
-func (s *Server) fallBack(w http.ResponseWriter, r *http.Request) {
-	w.Header().Del("Audit-Id")
-	w.Header().Del("Cache-Control")
-	s.cfg.Fallback.ServeHTTP(w, r)
 }
 
 // noSuchPath is the 404 of a path that names nothing: a Status below built-in groups, else a page of text.

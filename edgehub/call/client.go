@@ -25,6 +25,9 @@ func New(cfg Config) (*Client, error) {
 	return &Client{cfg: cfg, log: cfg.Logger, metrics: newMetrics(cfg.Metrics)}, nil
 }
 
+// Online tells whether there is a way to a hub.
+func (c *Client) Online() bool { return c.cfg.Link.Conn() != nil }
+
 // ServeHTTP answers one request. It panics with http.ErrAbortHandler when an answer that has begun can't be ended.
 func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := c.carry(w, r, false); err != nil {

@@ -30,7 +30,7 @@ type Config struct {
 func Run(ctx context.Context, cfg Config) error {
 	api, err := litesrv.New(litesrv.Config{
 		Backend: cfg.Agent, Demand: cfg.Agent.Demand, Fallback: cfg.Agent.Calls(), Beyond: cfg.Agent.Calls().WithinScope,
-		Synced: cfg.Agent.Ready, Logger: cfg.Logger, Metrics: cfg.Metrics,
+		Online: cfg.Agent.Calls().Online, Synced: cfg.Agent.Ready, Logger: cfg.Logger, Metrics: cfg.Metrics,
 	})
 	if err != nil {
 		return err
