@@ -19,8 +19,10 @@ type metrics struct {
 	duration   prometheus.Histogram
 	operations *prometheus.CounterVec // by type
 	bytes      prometheus.Counter
-	plans      *prometheus.CounterVec // by plan
-	mismatches prometheus.Counter
+
+	documentBytes prometheus.Counter
+	plans         *prometheus.CounterVec // by plan
+	mismatches    prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -47,6 +49,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tombolo_hub_object_bytes_total", Help: "Bytes of objects sent to edges.",
 		}),
+		documentBytes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tombolo_hub_document_bytes_total", Help: "Bytes of API documents sent to edges, compressed.",
+		}),
 		plans: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tombolo_hub_plans_total", Help: "How edges were brought up to date with a resource.",
 		}, []string{"plan"}),
@@ -54,7 +59,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "tombolo_hub_digest_mismatches_total", Help: "Checkpoints that an edge did not agree with.",
 		}),
 	}
-	reg.MustRegister(m.sessions, m.replaced, m.panics, m.streams, m.duration, m.operations, m.bytes, m.plans, m.mismatches)
+	reg.MustRegister(m.sessions, m.replaced, m.panics, m.streams, m.duration, m.operations, m.bytes, m.documentBytes, m.plans, m.mismatches)
 	return m
 }
 

@@ -32,30 +32,6 @@ func (s *session) welcome() error {
 	return s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Welcome{Welcome: w}})
 }
 
-// sendDocuments sends the API documents unless the edge holds those with the hash already.
-func (s *session) sendDocuments(held string) error {
-	set := s.srv.cfg.Source.Documents()
-	docs, hash := set.All(), set.Hash()
-	if hash == held || len(docs) == 0 {
-		return nil
-	}
-	m := &tombolov1.Documents{Hash: hash}
-	size := 0
-	for _, d := range docs {
-		if size += len(d.Body.Frame()); size > batchBytes && len(m.Documents) > 0 {
-			m.More = true
-			if err := s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Documents{Documents: m}}); err != nil {
-				return err
-			}
-			m, size = &tombolov1.Documents{Hash: hash}, len(d.Body.Frame())
-		}
-		m.Documents = append(m.Documents, &tombolov1.Document{
-			Path: d.Path, Accept: d.Accept, MediaType: d.MediaType, Etag: d.ETag, Body: d.Body.Frame(),
-		})
-	}
-	return s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Documents{Documents: m}})
-}
-
 func (s *session) unsubscribe(gr schema.GroupResource, reason string) error {
 	s.log.Info("resource withdrawn from the edge", "resource", gr, "reason", reason)
 	return s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Unsubscription{

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -30,7 +31,8 @@ type Server struct {
 	metrics *metrics
 	grpc    *grpc.Server
 	health  *health.Server
-	wg      sync.WaitGroup // the goroutines of sessions
+	wg      sync.WaitGroup        // the goroutines of sessions
+	index   atomic.Pointer[index] // of the newest documents that an edge was told of
 
 	mu       sync.Mutex          // guards all below
 	sessions map[string]*session // the newest of each edge

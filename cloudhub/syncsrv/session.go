@@ -35,10 +35,12 @@ type session struct {
 	held map[schema.GroupResource]position
 	// demand is what the edge wants of what its scope offers on demand.
 	demand []schema.GroupResource
-	buf  []*watchlog.Event // scratch of live subscriptions
+	buf    []*watchlog.Event // scratch of live subscriptions
 
-	sent     int64        // bytes of objects sent
-	received atomic.Int64 // bytes of objects that the edge has taken over, as its acks say
+	shelf shelf
+
+	sent     int64        // bytes of objects and documents sent
+	received atomic.Int64 // bytes of these that the edge has taken over, as its acks say
 	draining atomic.Bool
 
 	// wake has room for one signal, which says that there may be something to do.
@@ -109,9 +111,7 @@ func (s *session) serve(ctx context.Context, hello *tombolov1.Hello) (err error)
 		return err
 	}
 	s.srv.wg.Go(s.receive)
-	if err := s.sendDocuments(hello.GetDocumentsHash()); err != nil {
-		return err
-	}
+	s.shelf.hash = hello.GetDocumentsHash()
 	if err := s.subscribe(ctx); err != nil {
 		return err
 	}
@@ -146,8 +146,7 @@ func (s *session) loop(ctx context.Context) error {
 		case <-progress.C:
 			err = s.tick(ctx)
 		case <-docsChanged:
-			docsChanged = docs.Changed()
-			err = s.sendDocuments("")
+			docsChanged = docs.Changed() // turn looks after it
 		case <-scopesChanged:
 			scopesChanged = scopes.Changed()
 			err = s.subscribe(ctx)
@@ -158,7 +157,7 @@ func (s *session) loop(ctx context.Context) error {
 	}
 }
 
-// turn runs the mail and gives every subscription one step. It tells whether there is more to do at once.
+// turn runs the mail and gives the documents and every subscription one step. It tells whether there is more to do at once.
 func (s *session) turn(ctx context.Context) (busy bool, err error) {
 	s.mu.Lock()
 	mail := s.mail
@@ -171,6 +170,11 @@ func (s *session) turn(ctx context.Context) (busy bool, err error) {
 	}
 	if s.draining.Swap(false) {
 		return false, s.sendDrain(ctx)
+	}
+	if !s.full() {
+		if busy, err = s.stepDocuments(); err != nil {
+			return false, err
+		}
 	}
 	for _, u := range s.subs {
 		if s.full() {
@@ -286,6 +290,8 @@ func (s *session) handle(req *tombolov1.SyncRequest) error {
 		s.post(func(ctx context.Context) error { return s.inventory(ctx, m.Inventory) })
 	case *tombolov1.SyncRequest_Demand:
 		s.post(func(ctx context.Context) error { return s.demanded(ctx, m.Demand) })
+	case *tombolov1.SyncRequest_DocumentNeed:
+		s.post(func(ctx context.Context) error { return s.documentNeed(ctx, m.DocumentNeed) })
 	default:
 		return status.Errorf(codes.InvalidArgument, "a %T is out of place here", m)
 	}

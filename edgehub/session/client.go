@@ -37,6 +37,8 @@ type Client struct {
 	metrics *metrics
 	docs    *apidoc.Set
 	wishes  *demand.Book // what is held on demand
+	// arrivals are documents that are durable and wait for others of their part. It belongs to Run.
+	arrivals map[documentKey]apidoc.Document
 
 	mu       sync.RWMutex                                  // guards the map; the replicas belong to Run
 	replicas map[schema.GroupResource]*replica             // what the edge holds
@@ -71,7 +73,8 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		cfg: cfg, log: cfg.Logger, docs: apidoc.NewSet(), wishes: demand.New(cfg.OnDemandExpiry),
+		cfg: cfg, log: cfg.Logger, docs: apidoc.NewSet(), arrivals: map[documentKey]apidoc.Document{},
+		wishes:   demand.New(cfg.OnDemandExpiry),
 		replicas: map[schema.GroupResource]*replica{}, logs: map[schema.GroupVersionResource]*watchlog.Log{},
 		awaited: map[schema.GroupResource]struct{}{}, foreign: map[schema.GroupResource]uint64{},
 	}
@@ -89,6 +92,13 @@ func (c *Client) load() error {
 		return err
 	}
 	c.docs.Replace(docs)
+	arrivals, err := c.cfg.Store.Arrivals()
+	if err != nil {
+		return err
+	}
+	for _, d := range arrivals {
+		c.arrivals[keyOf(d)] = d
+	}
 	if err := c.loadHeard(); err != nil {
 		return err
 	}

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"google.golang.org/grpc"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tombolo-sync/tombolo/edgehub/store"
-	"github.com/tombolo-sync/tombolo/internal/apidoc"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
@@ -30,11 +28,11 @@ type session struct {
 	retry    time.Duration // how long the hub wants us to stay away
 	ids      map[uint32]*replica
 	numbers  map[*replica]uint32
-	docs     []apidoc.Document // of a set of documents that is coming in
-	received uint64            // bytes of objects taken off the stream
-	noted    time.Time         // the time of contact that is stored
-	wanted   <-chan struct{}   // closed when the hub is to hear what is wanted
-	tidied   time.Time         // when it was last looked for what nobody uses
+	received uint64          // bytes of objects and documents taken off the stream
+	noted    time.Time       // the time of contact that is stored
+	wanted   <-chan struct{} // closed when the hub is to hear what is wanted
+	tidied   time.Time       // when it was last looked for what nobody uses
+	index    *documentIndex  // the last one that came; nil before
 
 	progressed bool      // something became durable, or was found to agree with the hub
 	stalled    bool      // no message for long, although bytes come
@@ -201,6 +199,8 @@ func (s *session) control(m *tombolov1.SyncResponse) error {
 		return s.subscription(m.Subscription)
 	case *tombolov1.SyncResponse_Checkpoint:
 		return s.checkpoint(m.Checkpoint)
+	case *tombolov1.SyncResponse_DocumentIndex:
+		return s.documentIndex(m.DocumentIndex)
 	case *tombolov1.SyncResponse_Documents:
 		return s.documents(m.Documents)
 	case *tombolov1.SyncResponse_Unsubscription:
@@ -277,34 +277,6 @@ func (s *session) drop(gr schema.GroupResource, reason string) error {
 	delete(s.ids, s.numbers[r])
 	delete(s.numbers, r)
 	r.log.Close(nil)
-	return nil
-}
-
-// documents takes over a set of API documents once it is complete.
-func (s *session) documents(m *tombolov1.Documents) error {
-	for _, d := range m.GetDocuments() {
-		body, err := apidoc.Unpack(d.GetBody())
-		if err != nil {
-			return fmt.Errorf("document %q: %w", d.GetPath(), err)
-		}
-		s.docs = append(s.docs, apidoc.Document{
-			Path: d.GetPath(), Accept: d.GetAccept(), MediaType: d.GetMediaType(), ETag: d.GetEtag(), Body: body,
-		})
-	}
-	if m.GetMore() {
-		return nil
-	}
-	docs := slices.Clip(s.docs)
-	s.docs = nil
-	check := apidoc.NewSet()
-	if check.Replace(docs); check.Hash() != m.GetHash() {
-		return errors.New("the hub's API documents do not have the hash that it says")
-	}
-	if err := s.c.cfg.Store.Update(func(tx *store.Tx) error { return tx.PutDocuments(docs) }); err != nil {
-		return fmt.Errorf("store API documents: %w", err)
-	}
-	s.c.docs.Replace(docs)
-	s.c.wishes.Reconsider()
 	return nil
 }
 

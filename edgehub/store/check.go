@@ -80,6 +80,11 @@ func (r *Report) contents(tx *bbolt.Tx) {
 		r.note(err)
 		return nil
 	}))
+	r.note(eachArrival(tx, func(k, v []byte) error {
+		_, err := decodeDocument(k, v)
+		r.note(err)
+		return nil
+	}))
 	r.note(each(tx.Bucket(bucketInfo), "info", func(k, v []byte) error {
 		r.Infos++
 		_, err := unseal(k, v)

@@ -18,8 +18,8 @@ func (tx *Tx) PutDocuments(docs []apidoc.Document) error {
 	b := tx.tx.Bucket(bucketDocuments)
 	values := make(map[string][]byte, len(docs))
 	for _, d := range docs {
-		if d.Path == "" || strings.ContainsRune(d.Path+d.Accept, 0) {
-			return fmt.Errorf("document with path %q and accept %q can't be stored", d.Path, d.Accept)
+		if err := checkDocument(d); err != nil {
+			return err
 		}
 		values[documentKey(d)] = encodeDocument(d)
 	}
@@ -35,6 +35,14 @@ func (tx *Tx) PutDocuments(docs []apidoc.Document) error {
 		}
 	}
 	return adjustCensus(tx.tx, func(c *census) { c.documents = uint64(len(values)) })
+}
+
+// checkDocument tells whether a document can be stored.
+func checkDocument(d apidoc.Document) error {
+	if d.Path == "" || strings.ContainsRune(d.Path+d.Accept, 0) {
+		return fmt.Errorf("document with path %q and accept %q can't be stored", d.Path, d.Accept)
+	}
+	return nil
 }
 
 // dropOthers deletes the keys of b that are not in keep.
@@ -106,8 +114,8 @@ func decodeDocument(k, v []byte) (d apidoc.Document, err error) {
 			return d, fmt.Errorf("document %q: %w", k, err)
 		}
 	}
-	if d.Body, err = apidoc.Unpack(bytes.Clone(b)); err != nil {
-		return d, fmt.Errorf("%w: document %q: %w", ErrCorrupt, k, err)
+	if d.Body, err = unpackStored(bytes.Clone(b)); err != nil {
+		return d, fmt.Errorf("document %q: %w", k, err)
 	}
 	return d, nil
 }

@@ -19,6 +19,7 @@ var (
 	bucketStore     = []byte("store")
 	bucketResources = []byte("resources")
 	bucketDocuments = []byte("documents")
+	bucketArrivals  = []byte("arrivals")
 	bucketInfo      = []byte("info")
 )
 

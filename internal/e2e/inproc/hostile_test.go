@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/tombolo-sync/tombolo/internal/apidoc"
 	"github.com/tombolo-sync/tombolo/internal/delta"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
@@ -73,7 +74,6 @@ func (h *scriptedHub) Sync(stream tombolov1.SyncService_SyncServer) error {
 	if len(hello.GetHello().GetPositions()) > 0 {
 		send(subscription(tombolov1.Plan_PLAN_RESUME))
 	} else {
-		send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Documents{Documents: &tombolov1.Documents{}}})
 		send(subscription(tombolov1.Plan_PLAN_CHANGES))
 		send(batch(&tombolov1.Batch{Operations: []*tombolov1.Operation{putOp("a", "u1", 90)}, UptoRev: 90, More: true}))
 		send(checkpoint(100, podJSON("a", "u1", 90)))
@@ -168,8 +168,11 @@ func TestHubThatBreaksTheRules(t *testing.T) {
 		}},
 		"a second welcome": {Message: &tombolov1.SyncResponse_Welcome{Welcome: &tombolov1.Welcome{Version: 1, Epoch: "e"}}},
 		"nothing at all":   {},
-		"documents with another hash": {Message: &tombolov1.SyncResponse_Documents{Documents: &tombolov1.Documents{
-			Hash: "x", Documents: []*tombolov1.Document{{Path: "/version", Body: []byte("{}")}},
+		"documents without an index": {Message: &tombolov1.SyncResponse_Documents{Documents: &tombolov1.Documents{
+			Documents: []*tombolov1.Document{{Path: "/version", Body: apidoc.Pack([]byte("{}")).Frame()}},
+		}}},
+		"an index with another hash": {Message: &tombolov1.SyncResponse_DocumentIndex{DocumentIndex: &tombolov1.DocumentIndex{
+			Hash: "x", Entries: []*tombolov1.DocumentEntry{{Path: "/version", Hash: make([]byte, apidoc.HashSize)}},
 		}}},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {

@@ -1683,7 +1683,8 @@ type Ack struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	Subscription uint32                 `protobuf:"varint,1,opt,name=subscription,proto3" json:"subscription,omitempty"`
 	Rev          uint64                 `protobuf:"varint,2,opt,name=rev,proto3" json:"rev,omitempty"`
-	// All bytes of operation data that the edge has taken off the stream in this session.
+	// All bytes of operation data and document bodies that the edge has taken off the stream in this session. An ack with
+	// subscription 0 reports nothing else.
 	ReceivedBytes uint64 `protobuf:"varint,3,opt,name=received_bytes,json=receivedBytes,proto3" json:"received_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2143,11 +2144,13 @@ func (x *Demand) GetResources() []*Resource {
 }
 
 // DocumentIndex lists the API documents (discovery, OpenAPI, version) that the edge is to hold. The edge forgets the
-// others, and asks for those whose hash is not that of what it holds.
+// others, and asks for those whose hash is not that of what it holds. It comes when the Hello's hash is another, and
+// whenever the documents change.
 type DocumentIndex struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Entries []*DocumentEntry       `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
-	// Hash over the index, for Hello.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Ordered by path, then by accept.
+	Entries []*DocumentEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// Hash over the index, for Hello: SHA-256 over the entries' hashes, in hexadecimal.
 	Hash          string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2203,7 +2206,8 @@ type DocumentEntry struct {
 	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	// The Accept header that selects this form, empty for plain JSON.
 	Accept string `protobuf:"bytes,2,opt,name=accept,proto3" json:"accept,omitempty"`
-	// SHA-256 over the document, cut to 128 bits.
+	// SHA-256, cut to 128 bits, over path, accept, media_type and etag, each behind its length as 8 bytes, big endian, and
+	// the body's SHA-256, uncompressed and cut likewise (16 zero bytes for an empty body).
 	Hash          []byte `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2260,10 +2264,12 @@ func (x *DocumentEntry) GetHash() []byte {
 	return nil
 }
 
-// DocumentNeed asks for documents of the last index, by their places in it.
+// DocumentNeed asks for documents of an index, by their places in it.
 type DocumentNeed struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Entries       []uint32               `protobuf:"varint,1,rep,packed,name=entries,proto3" json:"entries,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Entries []uint32               `protobuf:"varint,1,rep,packed,name=entries,proto3" json:"entries,omitempty"`
+	// The index. The hub passes over a need of one that it has replaced: another DocumentNeed will come.
+	Hash          string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2305,7 +2311,15 @@ func (x *DocumentNeed) GetEntries() []uint32 {
 	return nil
 }
 
-// Documents brings the documents that the edge needs.
+func (x *DocumentNeed) GetHash() string {
+	if x != nil {
+		return x.Hash
+	}
+	return ""
+}
+
+// Documents brings some of the documents that the edge needs: discovery first, then OpenAPI v3, then OpenAPI v2. Each of
+// the three is served once it is complete, and stays what it was until then.
 type Documents struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Documents []*Document            `protobuf:"bytes,1,rep,name=documents,proto3" json:"documents,omitempty"`
@@ -2697,9 +2711,10 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\rDocumentEntry\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06accept\x18\x02 \x01(\tR\x06accept\x12\x12\n" +
-	"\x04hash\x18\x03 \x01(\fR\x04hash\"(\n" +
+	"\x04hash\x18\x03 \x01(\fR\x04hash\"<\n" +
 	"\fDocumentNeed\x12\x18\n" +
-	"\aentries\x18\x01 \x03(\rR\aentries\"g\n" +
+	"\aentries\x18\x01 \x03(\rR\aentries\x12\x12\n" +
+	"\x04hash\x18\x02 \x01(\tR\x04hash\"g\n" +
 	"\tDocuments\x122\n" +
 	"\tdocuments\x18\x01 \x03(\v2\x14.tombolo.v1.DocumentR\tdocuments\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\tR\x04hash\x12\x12\n" +
