@@ -147,10 +147,10 @@ var scriptWrites = []scriptStep{
 	{"top pods -n NS", ""},
 	{"rollout history deployment/shop -n NS", ""},
 	{"rollout restart deployment/nobody -n NS", ""},
-	{"cordon n-script", ""},
-	{"taint node n-script k=v:NoSchedule", ""},
-	{"uncordon n-script", ""},
-	{"get node n-script -o jsonpath={.spec.taints}", ""},
+	{"cordon NS", ""},
+	{"taint node NS k=v:NoSchedule", ""},
+	{"uncordon NS", ""},
+	{"get node NS -o jsonpath={.spec.taints}", ""},
 }
 
 // scriptReads only read. They have to give the same with the link cut.
@@ -176,8 +176,8 @@ var scriptReads = []scriptStep{
 	{"get deployments -n NS -o wide", ""},
 	{"get deploy shop -n NS --output-watch-events=false", ""},
 	{"get services -n NS", ""},
-	{"get nodes n-script", ""},
-	{"get nodes n-script -o wide", ""},
+	{"get nodes NS", ""},
+	{"get nodes NS -o wide", ""},
 	{"get namespace NS", ""},
 	{"get crd widgets.ex.io", ""},
 	{"get events -n NS", ""},
@@ -192,7 +192,7 @@ var scriptReads = []scriptStep{
 	{"describe configmap settings -n NS", ""},
 	{"describe secret password -n NS", ""},
 	{"describe service shop -n NS", ""},
-	{"describe node n-script", ""},
+	{"describe node NS", ""},
 	{"describe namespace NS", ""},
 	{"describe widget gear -n NS", ""},
 	{"explain pods.spec.containers.resources", ""},
@@ -216,7 +216,7 @@ var differsEachTime = []*regexp.Regexp{
 	regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`),
 	regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*(Z| [+-]\d{4})?`),
 	regexp.MustCompile(`[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}`),
-	regexp.MustCompile(`"?resourceVersion"?: ?"\d+"`),
+	regexp.MustCompile(`(?i)"?resource ?version"?: *"?\d+"?`),
 	regexp.MustCompile(`\b(\d+[ywdhms])+\b`),
 	regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+`),
 	regexp.MustCompile(`(LIVE|MERGED)-\d+|/tmp/[^ \t\n]+`),
@@ -241,7 +241,7 @@ func (s *scriptSide) run(step scriptStep) string {
 		args = append(args, in(a))
 	}
 	cmd := s.c.Kubectl(s.t.Context(), args...)
-	cmd.Env = append(cmd.Env, "KUBE_EDITOR=sed -i s/\\\"7\\\"/\\\"8\\\"/", "HOME="+s.home, "DIFF="+"diff -u")
+	cmd.Env = append(cmd.Env, "KUBE_EDITOR=sed -i s/\\\"7\\\"/\\\"8\\\"/", "HOME="+s.home, "DIFF=diff -u", detector+"=false")
 	cmd.Stdin = strings.NewReader(in(step.stdin))
 	out, err := cmd.CombinedOutput()
 	code := 0
@@ -269,11 +269,11 @@ func TestKubectlScript(t *testing.T) {
 	runKubectl(t, c, "", "wait", "--for=condition=Established", "crd/widgets.ex.io")
 	binding := cloud.create(t, clusterRoleBindings, "", edgesAreAdmins)
 	t.Cleanup(func() { cloud.remove(t, clusterRoleBindings, binding.Key) })
-	for _, n := range []string{"script-cloud", "script-edges"} {
+	for _, n := range []string{"script-cloud", "script-edges"} { // of one length: kubectl pads columns
+		cloud.create(t, nodes, "", node(n))
 		cloud.create(t, namespaces, "", fmt.Sprintf(`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":%q}}`, n))
 		cloud.create(t, resource{"serviceaccounts", "/api/v1", "serviceaccounts"}, n, `{"kind":"ServiceAccount","apiVersion":"v1","metadata":{"name":"default"}}`)
 	}
-	cloud.create(t, nodes, "", node("n-script"))
 	s, _ := newKubeSite(t, scriptScopes)
 	direct := &scriptSide{t: t, c: c, namespace: "script-cloud", home: t.TempDir()}
 	local := &scriptSide{t: t, c: c, namespace: "script-edges", home: t.TempDir(), flags: []string{"--server", s.local.base}}
