@@ -43,8 +43,6 @@ const edgesAreAdmins = `{"kind":"ClusterRoleBinding","apiVersion":"rbac.authoriz
 "roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},
 "subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"tombolo:edges"}]}`
 
-var clusterRoleBindings = resource{"clusterrolebindings", "/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings"}
-
 // scriptObjects are applied by the script, in the namespace NS.
 const scriptObjects = `
 apiVersion: v1
@@ -267,8 +265,7 @@ func TestKubectlScript(t *testing.T) {
 		t.Fatal(got.status, err)
 	}
 	runKubectl(t, c, "", "wait", "--for=condition=Established", "crd/widgets.ex.io")
-	binding := cloud.create(t, clusterRoleBindings, "", edgesAreAdmins)
-	t.Cleanup(func() { cloud.remove(t, clusterRoleBindings, binding.Key) })
+	runKubectl(t, c, edgesAreAdmins, "apply", "-f", "-")
 	for _, n := range []string{"script-cloud", "script-edges"} { // of one length: kubectl pads columns
 		cloud.create(t, nodes, "", node(n))
 		cloud.create(t, namespaces, "", fmt.Sprintf(`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":%q}}`, n))
