@@ -14,6 +14,8 @@ export GOTOOLCHAIN
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 FUZZTIME  ?= 10s
+SOAK      ?= 10m
+INQUIRIES ?= 20000
 BENCH     ?= .
 BENCHTIME ?= 1s
 PKG       ?= ./...
@@ -29,7 +31,7 @@ GOTESTSUM := $(TOOLS)/gotestsum
 LINT      := $(TOOLS)/golangci-lint
 VULN      := $(TOOLS)/govulncheck
 PLUGINS   := $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc
-KUBE      := bin/e2e/etcd bin/e2e/kube-apiserver bin/e2e/kubectl bin/e2e/kubemark
+KUBE      := bin/e2e/etcd bin/e2e/kube-apiserver bin/e2e/kubectl bin/e2e/kubemark bin/e2e/manager
 SUITE     := bin/e2e/conformance
 
 ##@ Build
@@ -49,7 +51,7 @@ run: build ## Build, then run a cloud and an edge on this machine
 	bin/tombolo demo
 
 .PHONY: kube
-kube: $(KUBE) ## Build the etcd, kube-apiserver, kubectl and kubelet that tests use
+kube: $(KUBE) ## Build the etcd, kube-apiserver and clients that tests run with
 
 .PHONY: tools
 tools: $(BUF) $(GOTESTSUM) $(LINT) $(VULN) $(PLUGINS) ## Build every pinned tool into bin/tools
@@ -83,6 +85,10 @@ conformance: $(GOTESTSUM) $(KUBE) $(SUITE) build ## Kubernetes' own API specs, a
 conformance-baseline: $(GOTESTSUM) $(KUBE) $(SUITE) ## The same specs, against kube-apiserver
 	$(GOTESTSUM) --format testname -- -tags 'e2e conformance' -count=1 -timeout 60m -run '^TestBaseline' ./internal/e2e
 
+.PHONY: soak
+soak: $(GOTESTSUM) $(KUBE) build ## A controller through an edge with link cuts (SOAK=10m)
+	TOMBOLO_E2E_SOAK=$(SOAK) $(GOTESTSUM) --format testname -- -tags e2e -count=1 -timeout 90m -run TestManagerConverges ./internal/e2e
+
 .PHONY: bench
 bench: ## Benchmarks (BENCH=regexp BENCHTIME=1s PKG=./...)
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem $(PKG)
@@ -95,6 +101,11 @@ fuzz: ## Every fuzz target for a short time (FUZZTIME=10s PKG=./...)
 		echo "== $$name $$pkg"; \
 		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$pkg" || exit 1; \
 	done
+
+.PHONY: fuzz-api
+fuzz-api: $(KUBE) build ## Generated reads to a kube-apiserver and an edge (INQUIRIES=20000, another seed each time)
+	TOMBOLO_E2E_INQUIRIES=$(INQUIRIES) TOMBOLO_E2E_SEED=$${TOMBOLO_E2E_SEED:-$$(date +%s)} \
+	go test -tags e2e -count=1 -timeout 90m -v -run TestSameAnswersAsTheCloud ./internal/e2e
 
 ##@ Generate and format
 
@@ -189,6 +200,10 @@ $(GOTESTSUM) $(VULN) $(PLUGINS): internal/tools/go.mod internal/tools/go.sum
 
 bin/e2e/etcd: internal/e2e/etcd/go.mod internal/e2e/etcd/go.sum
 	cd internal/e2e/etcd && $(HOST_BUILD) -o $(CURDIR)/$@ go.etcd.io/etcd/server/v3
+	@touch $@
+
+bin/e2e/manager: internal/e2e/manager/go.mod internal/e2e/manager/go.sum internal/e2e/manager/main.go
+	cd internal/e2e/manager && $(HOST_BUILD) -o $(CURDIR)/$@ .
 	@touch $@
 
 # Without a version kube-apiserver reports one that clients can't parse, and the suite doesn't know what it is of.

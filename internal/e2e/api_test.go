@@ -77,13 +77,22 @@ type answer struct {
 
 // do sends a request. Only a failed connection is an error.
 func (a *api) do(ctx context.Context, method, path string, body []byte) (answer, error) {
+	return a.send(ctx, method, path, "application/json", body)
+}
+
+// patch sends a JSON merge patch.
+func (a *api) patch(ctx context.Context, path string, body []byte) (answer, error) {
+	return a.send(ctx, http.MethodPatch, path, "application/merge-patch+json", body)
+}
+
+func (a *api) send(ctx context.Context, method, path, contentType string, body []byte) (answer, error) {
 	request, err := http.NewRequestWithContext(ctx, method, a.base+path, bytes.NewReader(body))
 	if err != nil {
 		return answer{}, err
 	}
 	request.Header.Set("Accept", "application/json")
 	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Content-Type", contentType)
 	}
 	response, err := a.client.Do(request)
 	if err != nil {
