@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -27,18 +26,17 @@ import (
 var gauges = schema.GroupVersionKind{Group: "ex.io", Version: "v1", Kind: "Gauge"}
 
 func main() {
-	kubeconfig := flag.String("kubeconfig", "", "where the API is")
-	namespace := flag.String("namespace", "", "of the Gauges")
+	namespace := flag.String("namespace", "", "of the Gauges") // --kubeconfig is controller-runtime's own flag
 	flag.Parse()
 	ctrl.SetLogger(klog.NewKlogr())
-	if err := run(ctrl.SetupSignalHandler(), *kubeconfig, *namespace); err != nil {
+	if err := run(ctrl.SetupSignalHandler(), *namespace); err != nil {
 		fmt.Fprintln(os.Stderr, "manager:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, kubeconfig, namespace string) error {
-	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+func run(ctx context.Context, namespace string) error {
+	cfg, err := ctrl.GetConfig()
 	if err != nil {
 		return err
 	}
