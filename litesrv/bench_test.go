@@ -178,3 +178,74 @@ func BenchmarkFanOut(b *testing.B) {
 		})
 	}
 }
+
+// fullPods returns n pods of about 8 KB as a real cluster has them: many fields, little text.
+func fullPods(n int) []thing {
+	container := `{"name":"c%d","image":"registry.example/team/app:1.0.%d","args":["--v=2","--leader-elect=false"],"env":[` +
+		`{"name":"POD","valueFrom":{"fieldRef":{"apiVersion":"v1","fieldPath":"metadata.name"}}},{"name":"A","value":"b"}],` +
+		`"resources":{"limits":{"cpu":"500m","memory":"512Mi"},"requests":{"cpu":"100m","memory":"128Mi"}},"volumeMounts":[` +
+		`{"name":"data","mountPath":"/data"},{"name":"token","readOnly":true,"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}],` +
+		`"livenessProbe":{"httpGet":{"path":"/healthz","port":"http","scheme":"HTTP"},"timeoutSeconds":1,"periodSeconds":10,` +
+		`"successThreshold":1,"failureThreshold":3},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File",` +
+		`"imagePullPolicy":"IfNotPresent","securityContext":{"capabilities":{"drop":["ALL"]},"runAsNonRoot":true}}`
+	status := `{"name":"c%d","state":{"running":{"startedAt":"2026-01-02T03:04:05Z"}},"lastState":{},"ready":true,"restartCount":0,` +
+		`"image":"registry.example/team/app:1.0","imageID":"registry.example/team/app@sha256:0123456789abcdef",` +
+		`"containerID":"containerd://0123456789abcdef0123456789abcdef","started":true}`
+	things := make([]thing, n)
+	for i := range things {
+		var containers, statuses []string
+		for j := range 6 {
+			containers = append(containers, fmt.Sprintf(container, j, i))
+			statuses = append(statuses, fmt.Sprintf(status, j))
+		}
+		things[i] = thing{
+			ns: fmt.Sprintf("ns%02d", i%50), name: fmt.Sprintf("pod-%06d", i), labels: fmt.Sprintf(`"app":"app%d"`, i/20),
+			rest: fmt.Sprintf(`,"spec":{"nodeName":"node-%d","restartPolicy":"Always","containers":[%s]},"status":{"phase":"Running","podIP":"10.0.0.1","containerStatuses":[%s]}`,
+				i%1000, strings.Join(containers, ","), strings.Join(statuses, ",")),
+		}
+	}
+	return things
+}
+
+// BenchmarkProtobuf measures lists with and without what was encoded before, and the frames of one event for many.
+func BenchmarkProtobuf(b *testing.B) {
+	w := newWorld(b, 100)
+	l := w.load(pods, fullPods(5000)...)
+	s := w.server()
+	for _, c := range []struct {
+		name, path, accept string
+		cold               bool
+	}{
+		{"5,000 pods in JSON", "/api/v1/pods?resourceVersion=0", "", false},
+		{"5,000 pods, cold", "/api/v1/pods?resourceVersion=0", asProtobuf, true},
+		{"5,000 pods, again", "/api/v1/pods?resourceVersion=0", asProtobuf, false},
+		{"500 pods, cold", "/api/v1/pods?limit=500", asProtobuf, true},
+		{"500 pods, again", "/api/v1/pods?limit=500", asProtobuf, false},
+		{"metadata of 5,000, cold", "/api/v1/pods?resourceVersion=0", asProtoPartialList, true},
+		{"metadata of 5,000, again", "/api/v1/pods?resourceVersion=0", asProtoPartialList, false},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			r := httptest.NewRequest(http.MethodGet, c.path, nil)
+			r.Header.Set("Accept", c.accept)
+			b.ReportAllocs()
+			for b.Loop() {
+				if c.cold {
+					s.proto.cache = newMessageCache()
+				}
+				out := &sink{header: http.Header{}, leave: func() {}}
+				s.ServeHTTP(out, r)
+				b.SetBytes(out.n)
+			}
+		})
+	}
+	b.Run("frame that was made", func(b *testing.B) {
+		f := framer{res: pods, proto: s.proto}
+		o := l.Snapshot().Get("ns00/pod-000000")
+		var buf []byte
+		b.ReportAllocs()
+		for b.Loop() {
+			buf, _ = f.appendObject(buf[:0], verbAdded, o, o.Rev())
+		}
+		b.SetBytes(int64(len(buf)))
+	})
+}

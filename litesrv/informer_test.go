@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -46,6 +47,11 @@ func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q.seen[kind]++
 	q.mu.Unlock()
 	q.Handler.ServeHTTP(w, r)
+	if strings.HasPrefix(w.Header().Get("Content-Type"), asProtobuf) {
+		q.mu.Lock()
+		q.seen["in protobuf"]++
+		q.mu.Unlock()
+	}
 }
 
 func (q *queries) count(kind string) int {
@@ -194,6 +200,9 @@ func TestInformers(t *testing.T) {
 	}
 	if n := q.count("list"); n > 0 {
 		t.Errorf("%d plain lists: an informer fell back", n)
+	}
+	if n := q.count("in protobuf"); n < 6 { // the typed ones' watch lists and the lists that these were compared with
+		t.Errorf("%d answers in protobuf", n)
 	}
 }
 

@@ -49,6 +49,7 @@ func newMessageCache() *messageCache {
 func (c *messageCache) get(key messageKey, encode func() ([]byte, error)) ([]byte, error) {
 	m := c.entry(key)
 	m.once.Do(func() {
+		m.err = errUnproducible // should that panic
 		m.data, m.err = encode()
 		c.made(m)
 	})

@@ -45,9 +45,10 @@ func EncodePartial(raw []byte) ([]byte, error) {
 	return marshal(o)
 }
 
-// encodable decodes raw into o.
+// encodable decodes raw into o. What is there twice isn't looked for, which would take half as long again: it reads as it
+// would for the clients that get the JSON.
 func encodable(raw []byte, o object) error {
-	surplus, err := json.UnmarshalStrict(raw, o)
+	surplus, err := json.UnmarshalStrict(raw, o, json.DisallowUnknownFields)
 	if err != nil {
 		return err
 	}
