@@ -20,8 +20,13 @@
 //     and any other that may be behind, carries a Warning header with the time of the last contact and the revision.
 //   - A resource whose first sync is under way is waited for as long as for a future revision, then answered with 429.
 //     kube-apiserver doesn't wait, and reads single objects from etcd meanwhile.
-//   - Tables and protobuf are not produced, and discovery is only in JSON: clients that list JSON as an alternative, as all
-//     common ones do, get that. The texts of a 406 name what can be had here.
+//   - Tables are not produced, and discovery is only in JSON: clients that list JSON as an alternative, as all common ones
+//     do, get that.
+//   - Protobuf is made of the JSON, which doesn't have all of it: an empty text of bytes that may be left out is left out,
+//     and what is itself JSON, in a ControllerRevision or a ResourceClaim, is spelled as in the JSON. A built-in kind that
+//     can't be made is the cloud's to answer if there is a Fallback and the log follows the cloud, else the client's next
+//     choice. These are the kinds that package kinds does not have, and each kind of which an object has been seen with
+//     a field that this program doesn't know; a watch that meets such an object ends, and resumes in the other way.
 //   - A list in which a text can't be YAML is a 500 only within the first 192 KiB. Behind them the connection is cut.
 //   - The 406 for metadata in the wrong shape names kube-apiserver's Go type, which is a guess for resources that neither
 //     it nor a CRD serves.
@@ -33,8 +38,9 @@
 //
 // # Cost
 //
-// Objects are never decoded or encoded here, except for YAML, which takes about a thousand times as long as JSON and is
-// made of one object at a time. Metadata is cut out of the objects' bytes. A list by key, namespace, label or indexed
+// Objects are never decoded or encoded here, except for YAML and protobuf. YAML takes about a thousand times as long as
+// JSON and protobuf a hundred times; both are made of one object at a time, and the last 8 MiB of protobuf are kept, so
+// that an event is encoded once for all its watchers. Metadata is cut out of the objects' bytes. A list by key, namespace, label or indexed
 // field touches only the objects of the narrowest of these. The last page of a list costs what the first does. A watch
 // holds a cursor and no queue, and while nothing happens no buffer either.
 package litesrv

@@ -6,7 +6,7 @@ RUN go mod download
 COPY . .
 ARG VERSION=dev TARGETOS TARGETARCH
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION" -o /out/tombolo ./cmd/tombolo
+    go build -trimpath -buildvcs=false -tags grpcnotrace -ldflags "-s -w -X main.version=$VERSION" -o /out/tombolo ./cmd/tombolo
 # The demo keeps its files in a temporary directory.
 RUN mkdir -p /out/tmp
 
