@@ -21,6 +21,7 @@ import (
 // Source is where the objects come from, with a life of its own.
 type Source interface {
 	syncsrv.Source
+	syncsrv.Prover
 	// Run follows the cloud until ctx ends.
 	Run(ctx context.Context) error
 	// Ready tells why edges had better ask another hub, nil when there is no reason.
@@ -52,7 +53,7 @@ type Hub struct {
 // New returns a hub. Errors: a required part of the configuration is missing.
 func New(cfg Config) (*Hub, error) {
 	sync := syncsrv.Config{
-		Source: cfg.Source, Scopes: cfg.Scopes, Credentials: cfg.Credentials, Insecure: cfg.Insecure,
+		Source: cfg.Source, Prover: cfg.Source, Scopes: cfg.Scopes, Credentials: cfg.Credentials, Insecure: cfg.Insecure,
 		Software: cfg.Software, Logger: cfg.Logger, Metrics: cfg.Metrics,
 		ProgressInterval: cfg.ProgressInterval, CheckInterval: cfg.CheckInterval,
 	}

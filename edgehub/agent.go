@@ -111,3 +111,8 @@ func (a *Agent) Logs() []*watchlog.Log { return a.client.Logs() }
 
 // BytesReceived returns how many bytes came from hubs since the start.
 func (a *Agent) BytesReceived() int64 { return a.client.BytesReceived() }
+
+// Prove asks the hub for a proof that a part of a resource is no older than the call: see session.Client.
+func (a *Agent) Prove(ctx context.Context, gvr schema.GroupVersionResource, p session.Part, minRev uint64) (uint64, error) {
+	return a.client.Prove(ctx, gvr, p, minRev)
+}

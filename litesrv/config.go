@@ -30,6 +30,14 @@ type Backend interface {
 // Config is what a Server needs. Only Backend is required.
 type Config struct {
 	Backend Backend
+	// Prover proves that answers to requests without a resourceVersion are as new as these ask for. Without a proof they
+	// carry a Warning. nil: what the logs have is all there is.
+	Prover Prover
+	// LocalReads leaves such reads without a proof, and so with the Warning. What was written through this server is seen
+	// by them all the same.
+	LocalReads bool
+	// LastContact tells when the cloud was last heard of, for the Warning. nil: now, while the log follows it.
+	LastContact func() time.Time
 	// Fallback answers what the store can't: writes, subresources, resources that are not held. nil answers these with
 	// 503.
 	Fallback http.Handler

@@ -59,6 +59,7 @@ func (s *Server) reach(ctx context.Context, l *watchlog.Log, rev uint64, retrySe
 	}
 	short, cancel := context.WithTimeout(ctx, s.freshWait)
 	defer cancel()
+	s.hasten(short, l, rev)
 	err := l.WaitRev(short, rev)
 	switch {
 	case err == nil:
@@ -70,12 +71,6 @@ func (s *Server) reach(ctx context.Context, l *watchlog.Log, rev uint64, retrySe
 	default:
 		return initializing() // the log was closed; another may take its place
 	}
-}
-
-// consistent returns a state that is no older than the request. What the store has is taken for that; when it doesn't
-// follow the cloud the answer says so.
-func (s *Server) consistent(_ context.Context, l *watchlog.Log) (watchlog.Snapshot, error) {
-	return l.Snapshot(), nil
 }
 
 // exactly returns the state at rev, which may be ahead of the log by a moment.

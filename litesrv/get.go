@@ -27,11 +27,12 @@ func (s *Server) get(ctx context.Context, q *read, timeout time.Duration) error 
 	if err := s.ready(ctx, q.log); err != nil {
 		return err
 	}
+	q.part = Part{Namespace: q.target.namespace, Name: name}
 	snap, err := s.getSnapshot(ctx, q)
 	if err != nil {
 		return err
 	}
-	s.sayStale(q.w, q.log, snap.Rev())
+	s.sayStale(q, snap.Rev())
 	o := snap.Get(watchlog.KeyOf(q.target.namespace, name))
 	if o == nil {
 		return s.missing(q, apierrors.NewNotFound(q.res.GroupResource(), name))
@@ -89,7 +90,7 @@ func (s *Server) getSnapshot(ctx context.Context, q *read) (watchlog.Snapshot, e
 	case err != nil:
 		return watchlog.Snapshot{}, badRevision(text, err)
 	case text == "":
-		return s.consistent(ctx, q.log)
+		return s.consistent(ctx, q)
 	default:
 		return s.atLeast(ctx, q.log, rev, retryOf(q.res))
 	}

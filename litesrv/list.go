@@ -27,12 +27,13 @@ func (s *Server) list(ctx context.Context, q *read, o *listOptions, timeout time
 	ctx, cancel := within(ctx, timeout)
 	defer cancel()
 	sel := newSelection(q.res, q.target.namespace, o)
+	q.part = partOf(&sel, o)
 	at, err := s.listing(ctx, q, o, sel.key != "")
 	if err != nil {
 		return err
 	}
 	if !at.exact {
-		s.sayStale(q.w, q.log, at.snap.Rev())
+		s.sayStale(q, at.snap.Rev())
 	}
 	if err := q.form.shape.ofList(q.res); err != nil {
 		return err
@@ -90,7 +91,7 @@ func (s *Server) listing(ctx context.Context, q *read, o *listOptions, single bo
 	case at.exact:
 		at.snap, err = s.exactly(ctx, q.log, rev, retry)
 	case o.ResourceVersion == "":
-		at.snap, err = s.consistent(ctx, q.log)
+		at.snap, err = s.consistent(ctx, q)
 	default:
 		at.snap, err = s.atLeast(ctx, q.log, rev, retry)
 	}
@@ -111,7 +112,7 @@ func (s *Server) continued(ctx context.Context, q *read, o *listOptions, at list
 	}
 	at.from = token.from(q.target.namespace)
 	if token.Rev < 0 {
-		at.snap, err = s.consistent(ctx, q.log)
+		at.snap, err = s.consistent(ctx, q)
 		return at, err
 	}
 	at.exact = true

@@ -19,6 +19,8 @@ type read struct {
 	log    *watchlog.Log
 	res    *watchlog.Resource
 	form   representation
+	part   Part // what it is about
+	fresh  freshness
 }
 
 // within returns a context that ends with a timeout, if that is not the usual one, which no answer takes.
@@ -89,6 +91,7 @@ func (s *Server) answer(ctx context.Context, q *read) error {
 	if err = s.represent(q); err != nil {
 		return err
 	}
+	s.repay(ctx, q)
 	if !collection {
 		return s.get(ctx, q, timeout)
 	}

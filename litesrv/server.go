@@ -24,6 +24,7 @@ type Server struct {
 	metrics *metrics
 	known   atomic.Pointer[catalog]
 	proto   *protobufs
+	debts   debts
 
 	freshWait time.Duration // see the constant; tests shorten it
 }

@@ -2,24 +2,22 @@ package litesrv
 
 import (
 	"fmt"
-	"net/http"
 	"time"
-
-	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
-// sayStale adds a Warning to an answer that may be behind the cloud. Clients show it: kubectl on standard error,
-// client-go in its log. rev is the position of l that the answer is from.
-func (s *Server) sayStale(w http.ResponseWriter, l *watchlog.Log, rev uint64) {
-	last, lost := l.Lost()
-	if !lost {
+// sayStale adds a Warning to an answer that may be behind the cloud: its log has lost the cloud, or the newest state was
+// asked for and there is no proof that this is it. Clients show it: kubectl on standard error, client-go in its log. rev is
+// the position that the answer is from.
+func (s *Server) sayStale(q *read, rev uint64) {
+	_, lost := q.log.Lost()
+	if q.fresh == proved || q.fresh == asHeld && !lost {
 		return
 	}
 	s.metrics.stale.Inc()
 	since := "never"
-	if !last.IsZero() {
+	if last := s.lastContact(q.log); !last.IsZero() {
 		since = last.UTC().Format(time.RFC3339)
 	}
 	// Code 299 and agent "-" are what the Kubernetes API uses for all its warnings.
-	w.Header().Add("Warning", fmt.Sprintf(`299 - "may be behind the cloud: last contact %s, resourceVersion %d"`, since, rev))
+	q.w.Header().Add("Warning", fmt.Sprintf(`299 - "may be behind the cloud: last contact %s, resourceVersion %d"`, since, rev))
 }

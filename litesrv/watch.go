@@ -57,11 +57,12 @@ func (s *Server) watch(ctx context.Context, q *read, o *listOptions) error {
 		marked: initial && o.AllowWatchBookmarks,
 	}
 	t.out.gzip = plan.marked && takesGzip(q.r)
-	snap, err := s.begin(ctx, q.log, t, &plan)
+	q.part = partOf(&plan.sel, o)
+	snap, err := s.begin(ctx, q, t, &plan)
 	if err != nil && t.closed() {
 		return initializing()
 	}
-	s.sayStale(q.w, q.log, q.log.Rev())
+	s.sayStale(q, q.log.Rev())
 	serve := func(ctx context.Context) {
 		t.open(q.form)
 		if err != nil {
@@ -81,7 +82,8 @@ func (s *Server) watch(ctx context.Context, q *read, o *listOptions) error {
 }
 
 // begin opens the stream's reader. The snapshot is what the watch starts from, if it starts from one.
-func (s *Server) begin(ctx context.Context, l *watchlog.Log, t *stream, p *watchPlan) (watchlog.Snapshot, error) {
+func (s *Server) begin(ctx context.Context, q *read, t *stream, p *watchPlan) (watchlog.Snapshot, error) {
+	l := q.log
 	t.sel = &p.sel
 	var snap watchlog.Snapshot
 	var err error
@@ -96,7 +98,7 @@ func (s *Server) begin(ctx context.Context, l *watchlog.Log, t *stream, p *watch
 		}
 		return snap, err
 	case p.unset:
-		snap, err = s.consistent(ctx, l)
+		snap, err = s.consistent(ctx, q)
 	case p.rev > 0 && !(wraps(p.rev) && direct(t.res)):
 		snap, err = s.atLeast(ctx, l, p.rev, tooLargeRetry)
 	default:

@@ -39,6 +39,8 @@ type Scopes interface {
 type Config struct {
 	Source Source
 	Scopes Scopes
+	// Prover answers edges' questions. nil: all of them fail, and edges say that what they serve may be behind.
+	Prover Prover
 	// Credentials are the transport's: mutual TLS, or insecure for development, where an edge is who it says it is.
 	Credentials credentials.TransportCredentials
 	Insecure    bool

@@ -23,6 +23,7 @@ type metrics struct {
 	documentBytes prometheus.Counter
 	plans         *prometheus.CounterVec // by plan
 	mismatches    prometheus.Counter
+	questions     *prometheus.HistogramVec // by outcome
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -59,7 +60,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "tombolo_hub_digest_mismatches_total", Help: "Checkpoints that an edge did not agree with.",
 		}),
 	}
-	reg.MustRegister(m.sessions, m.replaced, m.panics, m.streams, m.duration, m.operations, m.bytes, m.documentBytes, m.plans, m.mismatches)
+	m.questions = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "tombolo_hub_question_seconds", Help: "Time for a proof that an edge has asked for, by outcome.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2, 3},
+	}, []string{"outcome"})
+	reg.MustRegister(m.questions, m.sessions, m.replaced, m.panics, m.streams, m.duration, m.operations, m.bytes, m.documentBytes, m.plans, m.mismatches)
 	return m
 }
 
@@ -73,4 +78,13 @@ func (m *metrics) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerI
 	m.streams.WithLabelValues(status.Code(err).String()).Inc()
 	m.duration.Observe(time.Since(start).Seconds())
 	return err
+}
+
+// question notes how a question came out.
+func (m *metrics) question(took time.Duration, err error) {
+	outcome := "proved"
+	if err != nil {
+		outcome = "failed"
+	}
+	m.questions.WithLabelValues(outcome).Observe(took.Seconds())
 }

@@ -34,8 +34,9 @@ type session struct {
 	// held is what the edge said it holds, by resource, until the subscription has taken it over.
 	held map[schema.GroupResource]position
 	// demand is what the edge wants of what its scope offers on demand.
-	demand []schema.GroupResource
-	buf    []*watchlog.Event // scratch of live subscriptions
+	demand    []schema.GroupResource
+	buf       []*watchlog.Event // scratch of live subscriptions
+	questions questions
 
 	shelf shelf
 
@@ -73,6 +74,7 @@ func newSession(
 		srv: srv, stream: stream, edge: edge, log: srv.log.With("edge", edge), cancel: cancel,
 		byID: map[uint32]*subscription{}, held: map[schema.GroupResource]position{},
 		buf: make([]*watchlog.Event, 0, pageEvents), wake: make(chan struct{}, 1),
+		questions: newQuestions(),
 	}
 	for _, p := range hello.GetPositions() {
 		gr := schema.GroupResource{Group: p.GetResource().GetGroup(), Resource: p.GetResource().GetResource()}
@@ -184,6 +186,9 @@ func (s *session) turn(ctx context.Context) (busy bool, err error) {
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", u.gr, err)
 		}
+		if err := u.answer(); err != nil {
+			return false, err
+		}
 		busy = busy || more
 	}
 	if slices.ContainsFunc(s.subs, func(u *subscription) bool { return u.isLost() != u.saidLost }) {
@@ -292,6 +297,8 @@ func (s *session) handle(req *tombolov1.SyncRequest) error {
 		s.post(func(ctx context.Context) error { return s.demanded(ctx, m.Demand) })
 	case *tombolov1.SyncRequest_DocumentNeed:
 		s.post(func(ctx context.Context) error { return s.documentNeed(ctx, m.DocumentNeed) })
+	case *tombolov1.SyncRequest_Question:
+		s.post(func(ctx context.Context) error { return s.question(ctx, m.Question) })
 	default:
 		return status.Errorf(codes.InvalidArgument, "a %T is out of place here", m)
 	}

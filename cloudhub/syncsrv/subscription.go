@@ -34,6 +34,8 @@ type subscription struct {
 	sentRev uint64
 	// readRev is how far the live reader has come: sentRev, or further when there was nothing for the edge.
 	readRev uint64
+	// answers wait for readRev.
+	answers []answer
 	// failure is what the edge was told of the last failure, "" after a success.
 	failure string
 	// resumed is set until an edge that resumed has been sent all that it missed.
@@ -212,6 +214,7 @@ func (u *subscription) waitFor(ctx context.Context, rev uint64) error {
 	u.opens++
 	this, log := u.opens, u.log
 	u.s.srv.wg.Go(func() {
+		u.s.srv.hasten(ctx, u.gr, rev)
 		err := log.WaitRev(ctx, rev)
 		u.s.post(func(ctx context.Context) error {
 			switch {

@@ -28,6 +28,7 @@ type runOptions struct {
 	hubs                       []string
 	window                     watchlog.Config
 	onDemandExpiry             time.Duration
+	reads                      flags.ConsistentReads
 	serving                    flags.Serving
 	transport                  flags.Transport
 	log                        flags.Log
@@ -49,6 +50,7 @@ func runCommand() *cobra.Command {
 	f.IntVar(&o.window.MaxEvents, "window-events", edgehub.DefaultWindow.MaxEvents, "how much history each resource keeps, in events")
 	f.DurationVar(&o.onDemandExpiry, "on-demand-expiry", 24*time.Hour,
 		"how long, in contact with a hub, a resource held on demand may go unused before it is let go; 0 for never letting go")
+	o.reads.Add(c)
 	o.serving.Add(c)
 	o.transport.Add(c)
 	o.log.Add(c)
@@ -93,7 +95,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		return err
 	}
 	logger.Info("serving", "edge", o.name, "api", o.serving.Scheme()+"://"+serve.Addr().String(), "resources", len(agent.Logs()))
-	return edge.Run(ctx, edge.Config{Agent: agent, Serve: serve, TLS: tls, HTTP: ops, Logger: logger, Metrics: reg})
+	return edge.Run(ctx, edge.Config{Agent: agent, Serve: serve, TLS: tls, HTTP: ops, LocalReads: o.reads.Local(), Logger: logger, Metrics: reg})
 }
 
 func (o *runOptions) check() error {
@@ -110,6 +112,9 @@ func (o *runOptions) check() error {
 		if _, _, err := net.SplitHostPort(h); err != nil {
 			return fmt.Errorf("--hub %q: %w", h, err)
 		}
+	}
+	if err := o.reads.Validate(); err != nil {
+		return err
 	}
 	return flags.LoopbackOnly("serve", o.serve)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tombolo-sync/tombolo/edgehub/demand"
 	"github.com/tombolo-sync/tombolo/internal/apidoc"
+	"github.com/tombolo-sync/tombolo/internal/round"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
@@ -50,6 +51,9 @@ type Client struct {
 	scoped bool
 	// foreign are the positions at which resources of another cluster were dropped. It belongs to Run.
 	foreign map[schema.GroupResource]uint64
+
+	desk   atomic.Pointer[desk]                       // of the session that is open, nil for none
+	proofs atomic.Pointer[round.Table[claim, uint64]] // nil before Run
 
 	heard  atomic.Int64 // when a message last came from a hub, in Unix nanoseconds; 0 never
 	read   atomic.Int64 // when a byte last came from a hub, likewise
@@ -260,6 +264,7 @@ func (c *Client) BytesReceived() int64 { return c.bytes.Load() }
 func (c *Client) Run(ctx context.Context) error {
 	wait := backoff{minimum: c.cfg.MinBackoff, maximum: c.cfg.MaxBackoff}
 	defer c.closeLogs()
+	defer c.openProofs(ctx)()
 	var said time.Time // when it was last said that there is no hub
 	var refused refusals
 	for turn := 0; ; turn++ {

@@ -18,6 +18,8 @@ type group struct {
 	s     *session
 	bytes int
 	parts []*part // in the order in which their replicas came first
+	// answers become true with the group.
+	answers []answered
 }
 
 // part is a group's share of one replica.
@@ -58,6 +60,8 @@ func (g *group) take(m *tombolov1.SyncResponse) (bool, error) {
 		return true, g.batch(r, m.Batch)
 	case *tombolov1.SyncResponse_Progress:
 		return true, g.progress(m.Progress)
+	case *tombolov1.SyncResponse_Answer:
+		return true, g.answer(m.Answer)
 	default:
 		return false, nil
 	}
@@ -124,8 +128,16 @@ func (p *part) unknown(ops []watchlog.Op) []watchlog.Op {
 	})
 }
 
-// commit makes the group durable, then visible, then known to the hub.
+// commit makes the group durable, then visible, then known to the hub and to who waits for it.
 func (g *group) commit() error {
+	if err := g.land(); err != nil {
+		return err
+	}
+	g.settle()
+	return nil
+}
+
+func (g *group) land() error {
 	work := g.parts[:0]
 	for _, p := range g.parts {
 		p.plan()

@@ -17,6 +17,7 @@ type metrics struct {
 	mismatches prometheus.Counter
 	plans      *prometheus.CounterVec
 	demands    *prometheus.CounterVec
+	proofs     *prometheus.HistogramVec // by outcome
 }
 
 func newMetrics(reg prometheus.Registerer, c *Client) *metrics {
@@ -39,7 +40,11 @@ func newMetrics(reg prometheus.Registerer, c *Client) *metrics {
 		}, []string{"plan"}),
 	}
 	m.demands = newDemandMetrics(reg, c)
-	reg.MustRegister(m.sessions, m.operations, m.commits, m.mismatches, m.plans,
+	m.proofs = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "tombolo_edge_proof_seconds", Help: "Time for a proof that the edge is as far as the cloud, by outcome.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2, 3},
+	}, []string{"outcome"})
+	reg.MustRegister(m.proofs, m.sessions, m.operations, m.commits, m.mismatches, m.plans,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "tombolo_edge_connected", Help: "1 while the edge follows the cloud.",
 		}, func() float64 {
@@ -56,6 +61,15 @@ func newMetrics(reg prometheus.Registerer, c *Client) *metrics {
 		}, func() float64 { return float64(c.bytes.Load()) }),
 	)
 	return m
+}
+
+// proved notes how a proof came out.
+func (m *metrics) proved(took time.Duration, err error) {
+	outcome := "proved"
+	if err != nil {
+		outcome = "failed"
+	}
+	m.proofs.WithLabelValues(outcome).Observe(took.Seconds())
 }
 
 // wireCounter counts the bytes of messages as they are on the wire.

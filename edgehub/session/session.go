@@ -22,17 +22,18 @@ type session struct {
 	cancel context.CancelCauseFunc
 	opened func() // called once the hub has answered
 
-	welcomed bool
-	epoch    string
-	progress time.Duration // how often the hub sends something
-	retry    time.Duration // how long the hub wants us to stay away
-	ids      map[uint32]*replica
-	numbers  map[*replica]uint32
-	received uint64          // bytes of objects and documents taken off the stream
-	noted    time.Time       // the time of contact that is stored
-	wanted   <-chan struct{} // closed when the hub is to hear what is wanted
-	tidied   time.Time       // when it was last looked for what nobody uses
-	index    *documentIndex  // the last one that came; nil before
+	welcomed  bool
+	epoch     string
+	progress  time.Duration // how often the hub sends something
+	retry     time.Duration // how long the hub wants us to stay away
+	ids       map[uint32]*replica
+	numbers   map[*replica]uint32
+	received  uint64          // bytes of objects and documents taken off the stream
+	noted     time.Time       // the time of contact that is stored
+	wanted    <-chan struct{} // closed when the hub is to hear what is wanted
+	tidied    time.Time       // when it was last looked for what nobody uses
+	index     *documentIndex  // the last one that came; nil before
+	questions questions
 
 	progressed bool      // something became durable, or was found to agree with the hub
 	stalled    bool      // no message for long, although bytes come
@@ -58,6 +59,8 @@ var (
 // run serves the session until it ends.
 func (s *session) run(ctx context.Context) error {
 	s.numbers = map[*replica]uint32{}
+	s.openDesk()
+	defer s.closeDesk()
 	if err := s.hello(); err != nil {
 		return err
 	}
@@ -141,6 +144,10 @@ func (s *session) apply(ctx context.Context, in <-chan *tombolov1.SyncResponse) 
 			}
 		case <-s.wanted:
 			if err := s.sendDemand(); err != nil {
+				return err
+			}
+		case a := <-s.questions.desk.in:
+			if err := s.ask(a); err != nil {
 				return err
 			}
 		case m, ok := <-in:

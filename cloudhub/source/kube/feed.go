@@ -23,12 +23,14 @@ type feed struct {
 	log    *slog.Logger
 	cancel context.CancelCauseFunc // ends the goroutine; the cause is what the log is closed with
 
-	ready chan struct{} // closed when err or all of resource, client and entries are set
+	ready chan struct{} // closed when err or all of resource, client, entries, store and proofs are set
 	err   error         // why the resource could not be opened
-	// resource, client and entries are set before ready is closed and not changed afterwards.
+	// These are set before ready is closed and not changed afterwards.
 	resource *watchlog.Resource
 	client   rest.Interface
 	entries  *watchlog.Log
+	store    *logStore
+	proofs   *proofs
 
 	events    prometheus.Counter
 	condition condition
@@ -48,10 +50,12 @@ func (f *feed) run(ctx context.Context) {
 	}
 	r := d.resource
 	f.resource, f.client, f.entries = r, d.client, watchlog.New(r, f.kube.cfg.Window)
+	again := &relist{}
+	f.store = &logStore{log: f.entries, relist: again, events: f}
+	f.proofs = f.newProofs(ctx)
 	close(f.ready)
 	f.log.Info("following a resource", "version", r.Version, "custom", r.Custom)
 
-	again := &relist{}
 	lw := &listWatch{
 		client: d.client, resource: r, dec: f.entries.Decoder(), printer: d.printer,
 		listAccept: mediaJSON, watchAccept: mediaJSON, health: f, relist: again,
@@ -59,7 +63,8 @@ func (f *feed) run(ctx context.Context) {
 	if d.printer != nil {
 		lw.listAccept, lw.watchAccept = acceptTable, acceptTable
 	}
-	f.kube.runReflector(ctx, r, lw, &logStore{log: f.entries, relist: again, events: f})
+	f.kube.runReflector(ctx, r, lw, f.store)
+	f.proofs.wait()
 
 	cause := context.Cause(ctx)
 	if errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded) {

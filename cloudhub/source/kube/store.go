@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/tombolo-sync/tombolo/cloudhub/source"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
@@ -10,10 +11,17 @@ import (
 // logStore is a reflector's store that turns what the reflector reports into steps of a log. The reflector calls it from
 // one goroutine, in the order of the watch. It would take errors for something to log and go on, so a change that can't
 // be stored is no error but makes it list again.
+//
+// The position also moves by proof: see prove.
 type logStore struct {
 	log    *watchlog.Log
 	relist *relist
 	events storeEvents
+
+	mu sync.Mutex // held over each commit; guards all below
+	// proved is the position that a proof has last taken the log to, base the one before it: the state is the same at all
+	// positions from base to proved. They mean something while the log is at proved.
+	proved, base uint64
 }
 
 // storeEvents hears what a store did.
@@ -64,6 +72,8 @@ func (s *logStore) mustFit(err error) {
 
 // step commits one change.
 func (s *logStore) step(op watchlog.Op) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	snap := s.log.Snapshot()
 	var b watchlog.Batch
 	switch {
@@ -85,14 +95,23 @@ func (s *logStore) step(op watchlog.Op) error {
 // Bookmark moves the position.
 func (s *logStore) Bookmark(rv string) error {
 	rev, err := parseRev(rv)
-	if err == nil && rev != s.log.Rev() {
-		err = s.log.Commit(watchlog.Batch{Rev: rev})
+	if err == nil {
+		err = s.moveTo(rev)
 	}
 	if err != nil {
 		err = fmt.Errorf("bookmark %q: %w", rv, err)
 	}
 	s.mustFit(err)
 	return nil
+}
+
+func (s *logStore) moveTo(rev uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if rev == s.log.Rev() || s.isProvedLocked(rev) {
+		return nil
+	}
+	return s.log.Commit(watchlog.Batch{Rev: rev})
 }
 
 // Replace stores the whole state at rv. The first one starts the log; after another one the log has a gap.
@@ -120,7 +139,12 @@ func (s *logStore) replaceAll(list []any, rv string) error {
 }
 
 func (s *logStore) replace(objects []*watchlog.Object, rev uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	snap := s.log.Snapshot()
+	if s.isProvedLocked(rev) {
+		rev = snap.Rev() // read from a cache that is behind the one that the proof came from
+	}
 	if snap.Rev() == 0 {
 		if err := s.log.Load(watchlog.Content{Objects: objects, Rev: rev, Floor: rev}); err != nil {
 			return err
@@ -138,4 +162,29 @@ func (s *logStore) replace(objects []*watchlog.Object, rev uint64) error {
 	}
 	s.events.replaced(len(objects), len(b.Events), false)
 	return nil
+}
+
+// prove moves the position to rev, because nothing happened between last and there. It does nothing when the log is
+// before last or behind rev. The log's own watch knows nothing of it: its bookmarks, and what is read again after it broke,
+// may come from before rev.
+func (s *logStore) prove(last, rev uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.log.Rev()
+	if at < last || at >= rev {
+		return nil
+	}
+	if err := s.log.Commit(watchlog.Batch{Rev: rev}); err != nil {
+		return fmt.Errorf("proved position %d: %w", rev, err)
+	}
+	if at != s.proved {
+		s.base = at
+	}
+	s.proved = rev
+	return nil
+}
+
+// isProvedLocked tells whether the log is past rev by proof alone, so that its state is that of rev. s.mu is held.
+func (s *logStore) isProvedLocked(rev uint64) bool {
+	return s.log.Rev() == s.proved && s.base <= rev && rev < s.proved
 }

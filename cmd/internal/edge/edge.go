@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -18,12 +19,14 @@ import (
 
 // Config is what an edge needs. TLS and HTTP may be nil.
 type Config struct {
-	Agent   *edgehub.Agent
-	Serve   net.Listener // of the Kubernetes API
-	TLS     *tls.Config  // of the Kubernetes API; nil: plain HTTP
-	HTTP    net.Listener // of metrics and health
-	Logger  *slog.Logger
-	Metrics *prometheus.Registry
+	Agent *edgehub.Agent
+	Serve net.Listener // of the Kubernetes API
+	TLS   *tls.Config  // of the Kubernetes API; nil: plain HTTP
+	HTTP  net.Listener // of metrics and health
+	// LocalReads: see litesrv.Config.
+	LocalReads bool
+	Logger     *slog.Logger
+	Metrics    *prometheus.Registry
 }
 
 // Run serves until ctx ends. It closes the listeners and the agent's data directory.
@@ -31,6 +34,7 @@ func Run(ctx context.Context, cfg Config) error {
 	api, err := litesrv.New(litesrv.Config{
 		Backend: cfg.Agent, Demand: cfg.Agent.Demand, Fallback: cfg.Agent.Calls(), Beyond: cfg.Agent.Calls().WithinScope,
 		Online: cfg.Agent.Calls().Online, Synced: cfg.Agent.Ready, Logger: cfg.Logger, Metrics: cfg.Metrics,
+		Prover: prover{cfg.Agent}, LocalReads: cfg.LocalReads, LastContact: cfg.lastContact,
 	})
 	if err != nil {
 		return err
@@ -44,4 +48,9 @@ func Run(ctx context.Context, cfg Config) error {
 		g.Go(func() error { return run.HTTP(ctx, cfg.HTTP, run.Server(obs.Handler(cfg.Metrics, cfg.Agent.Ready))) })
 	}
 	return g.Wait()
+}
+
+func (c *Config) lastContact() time.Time {
+	_, last := c.Agent.Contact()
+	return last
 }

@@ -227,7 +227,7 @@ func startHub(t *testing.T, src syncsrv.Source, sc syncsrv.Scopes, addr string) 
 func serveHub(t *testing.T, src syncsrv.Source, sc syncsrv.Scopes, lis net.Listener) func() {
 	t.Helper()
 	srv, err := syncsrv.New(syncsrv.Config{
-		Source: src, Scopes: sc, Credentials: insecure.NewCredentials(), Insecure: true, Logger: logger(t, "hub"),
+		Source: src, Prover: proverOf(src), Scopes: sc, Credentials: insecure.NewCredentials(), Insecure: true, Logger: logger(t, "hub"),
 		ProgressInterval: 50 * time.Millisecond, CheckInterval: 100 * time.Millisecond, ForgetAfter: 300 * time.Millisecond,
 	})
 	if err != nil {
