@@ -16,8 +16,10 @@
 //
 // # What differs from kube-apiserver
 //
-//   - A read without a resourceVersion is answered from the store. When the store doesn't follow the cloud, that answer,
-//     and any other that may be behind, carries a Warning header with the time of the last contact and the revision.
+//   - A read without a resourceVersion is answered once a Prover has proved that nothing is missing, from the position that
+//     the proof is of, which may be below the cloud's revision: the content is the cloud's, and a watch from there misses
+//     nothing. kube-apiserver fails when it can't do that; here the answer is what is held, with a Warning header that has
+//     the time of the last contact and the revision, as has any other answer that may be behind.
 //   - A resource whose first sync is under way is waited for as long as for a future revision, then answered with 429.
 //     kube-apiserver doesn't wait, and reads single objects from etcd meanwhile.
 //   - Tables are not produced, and discovery is only in JSON: clients that list JSON as an alternative, as all common ones

@@ -47,6 +47,7 @@ type fakeResource struct {
 	columns     string                  // of its table; "" when it has none
 	printed     string                  // what the second cell begins with
 	noTable     bool                    // tables are refused with 406
+	held        bool                    // watches of whole objects show nothing
 }
 
 type fakeObject struct {
@@ -307,7 +308,12 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	for _, r := range f.list() {
 		if rest, ok := strings.CutPrefix(req.URL.Path, r.path()+"/"+r.name); ok && (rest == "" || rest[0] == '/') {
-			f.serveResource(w, req, r, strings.TrimPrefix(rest, "/"))
+			f.serveResource(w, req, r, "", strings.TrimPrefix(rest, "/"))
+			return
+		}
+		rest, ok := strings.CutPrefix(req.URL.Path, r.path()+"/namespaces/")
+		if parts := strings.Split(rest, "/"); ok && len(parts) > 1 && parts[1] == r.name {
+			f.serveResource(w, req, r, parts[0], strings.Join(parts[2:], "/"))
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -9,11 +10,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
-func (f *fakeAPI) serveResource(w http.ResponseWriter, req *http.Request, r *fakeResource, name string) {
+func (f *fakeAPI) serveResource(w http.ResponseWriter, req *http.Request, r *fakeResource, namespace, name string) {
 	f.mu.Lock()
-	status, object := r.status, r.objects[name]
+	status, object := r.status, r.objects[key(namespace, name)]
 	f.mu.Unlock()
 	q := req.URL.Query()
 	switch {
@@ -26,7 +30,7 @@ func (f *fakeAPI) serveResource(w http.ResponseWriter, req *http.Request, r *fak
 	case q.Get("watch") == "true":
 		f.watch(w, req, r)
 	default:
-		f.serveList(w, req, r)
+		f.serveList(w, req, r, namespace)
 	}
 }
 
@@ -35,15 +39,20 @@ func reply(w http.ResponseWriter, body string) {
 	_, _ = w.Write([]byte(body + "\n"))
 }
 
-// serveList answers a LIST; a field selector matches nothing.
-func (f *fakeAPI) serveList(w http.ResponseWriter, req *http.Request, r *fakeResource) {
+// serveList answers a LIST; of field selectors it knows those that match nothing.
+func (f *fakeAPI) serveList(w http.ResponseWriter, req *http.Request, r *fakeResource, namespace string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var items []string
-	if !req.URL.Query().Has("fieldSelector") {
-		for _, k := range slices.Sorted(maps.Keys(r.objects)) {
-			items = append(items, r.objects[k].json)
+	selector, _ := labels.Parse(req.URL.Query().Get("labelSelector"))
+	for _, k := range slices.Sorted(maps.Keys(r.objects)) {
+		var o metav1.PartialObjectMetadata
+		_ = json.Unmarshal([]byte(r.objects[k].json), &o)
+		if strings.Contains(req.URL.Query().Get("fieldSelector"), "metadata.name=-") ||
+			!strings.HasPrefix(k, namespace) || !selector.Matches(labels.Set(o.Labels)) {
+			continue
 		}
+		items = append(items, r.objects[k].json)
 	}
 	list, rv := strings.Join(items, ","), r.spell(f.rev)
 	if r.noTable && strings.Contains(req.Header.Get("Accept"), "as=Table") {
@@ -97,6 +106,7 @@ func (f *fakeAPI) watch(w http.ResponseWriter, req *http.Request, r *fakeResourc
 		return
 	}
 	_ = http.NewResponseController(w).Flush()
+	s.whole = req.Header.Get("Accept") != acceptMetadata
 	f.follow(req, s, from, fault)
 }
 
@@ -105,10 +115,10 @@ func (f *fakeAPI) follow(req *http.Request, s *stream, from uint64, fault chan s
 	seconds, _ := strconv.Atoi(req.URL.Query().Get("timeoutSeconds"))
 	end := time.NewTimer(time.Duration(max(seconds, 1)) * time.Second)
 	defer end.Stop()
-	mark := time.NewTicker(time.Minute)
+	mark := time.NewTicker(time.Duration(min(60, max(seconds-2, 1))) * time.Second)
 	defer mark.Stop()
 	for {
-		events, garbage, changed, rev := f.eventsAfter(s.r, from)
+		events, garbage, changed, rev := f.eventsAfter(s, from)
 		for _, e := range events {
 			s.send(e.kind, e.object)
 			from = e.rev
@@ -119,6 +129,9 @@ func (f *fakeAPI) follow(req *http.Request, s *stream, from uint64, fault chan s
 		select {
 		case <-changed:
 		case <-mark.C:
+			if _, _, _, rev = f.eventsAfter(s, from); rev == 0 {
+				continue
+			}
 			from = rev
 			s.bookmark(rev, false)
 		case <-end.C:
@@ -132,9 +145,14 @@ func (f *fakeAPI) follow(req *http.Request, s *stream, from uint64, fault chan s
 	}
 }
 
-func (f *fakeAPI) eventsAfter(r *fakeResource, from uint64) ([]fakeEvent, string, chan struct{}, uint64) {
+// eventsAfter returns what a watch is to show next, and the position that its bookmark has then, 0 for none.
+func (f *fakeAPI) eventsAfter(s *stream, from uint64) ([]fakeEvent, string, chan struct{}, uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	r := s.r
+	if r.held && s.whole {
+		return nil, "", f.changed, 0
+	}
 	garbage := r.garbage
 	r.garbage = ""
 	i, _ := slices.BinarySearchFunc(r.events, from+1, func(e fakeEvent, rev uint64) int { return cmp.Compare(e.rev, rev) })
@@ -163,6 +181,7 @@ type stream struct {
 	r     *fakeResource
 	table bool
 	sent  int
+	whole bool // not only metadata
 }
 
 func (s *stream) send(kind, object string) {

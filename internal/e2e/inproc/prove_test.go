@@ -25,17 +25,24 @@ func proverOf(src syncsrv.Source) syncsrv.Prover {
 // proving is a source whose proofs are what the test says.
 type proving struct {
 	*fakeSource
-	prove func(ctx context.Context, part source.Part, minRev uint64) (uint64, error)
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards all below
+	prove func(ctx context.Context, part source.Part, minRev uint64) (uint64, error)
 	parts []source.Part // that proofs were asked of
+}
+
+func (p *proving) answer(prove func(ctx context.Context, part source.Part, minRev uint64) (uint64, error)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.prove = prove
 }
 
 func (p *proving) Prove(ctx context.Context, _ schema.GroupResource, part source.Part, minRev uint64) (uint64, error) {
 	p.mu.Lock()
 	p.parts = append(p.parts, part)
+	prove := p.prove
 	p.mu.Unlock()
-	return p.prove(ctx, part, minRev)
+	return prove(ctx, part, minRev)
 }
 
 func (p *proving) asked() []source.Part {
@@ -48,7 +55,7 @@ func (p *proving) asked() []source.Part {
 func provingEdge(t *testing.T, c *fakeCloud, scope string) (*proving, *edge, func()) {
 	t.Helper()
 	src := &proving{fakeSource: c.source()}
-	src.prove = func(context.Context, source.Part, uint64) (uint64, error) { return src.log.Rev(), nil }
+	src.answer(func(context.Context, source.Part, uint64) (uint64, error) { return src.log.Rev(), nil })
 	src.load()
 	hub, stop := startHub(t, src, newScopes(t, scope), "127.0.0.1:0")
 	e := startEdge(t, t.TempDir(), hub)
@@ -106,7 +113,7 @@ func TestQuestionsAreShared(t *testing.T) {
 	c := newFakeCloud(t)
 	src, e, _ := provingEdge(t, c, allPods)
 	begun, goOn := make(chan struct{}, 10), make(chan struct{})
-	src.prove = func(ctx context.Context, _ source.Part, _ uint64) (uint64, error) {
+	src.answer(func(ctx context.Context, _ source.Part, _ uint64) (uint64, error) {
 		rev := src.log.Rev()
 		begun <- struct{}{}
 		select {
@@ -115,7 +122,7 @@ func TestQuestionsAreShared(t *testing.T) {
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
-	}
+	})
 	var wg sync.WaitGroup
 	ask := func(least uint64) {
 		wg.Go(func() {
@@ -155,7 +162,7 @@ func TestFailedProofsEndNothing(t *testing.T) {
 	c := newFakeCloud(t)
 	src, e, stop := provingEdge(t, c, allPods)
 	broken := errors.New("no proof today")
-	src.prove = func(context.Context, source.Part, uint64) (uint64, error) { return 0, broken }
+	src.answer(func(context.Context, source.Part, uint64) (uint64, error) { return 0, broken })
 	if _, err := e.Prove(t.Context(), podsGVR, session.Part{}, 0); err == nil || !strings.Contains(err.Error(), broken.Error()) {
 		t.Errorf("got %v", err)
 	}
@@ -175,11 +182,11 @@ func TestFailedProofsEndNothing(t *testing.T) {
 	src.log.SetFollowing()
 	e.following()
 	waits := make(chan struct{}, 1)
-	src.prove = func(ctx context.Context, _ source.Part, _ uint64) (uint64, error) {
+	src.answer(func(ctx context.Context, _ source.Part, _ uint64) (uint64, error) {
 		waits <- struct{}{}
 		<-ctx.Done()
 		return 0, ctx.Err()
-	}
+	})
 	ended := make(chan error)
 	go func() {
 		_, err := e.Prove(t.Context(), podsGVR, session.Part{}, 0)
@@ -197,22 +204,23 @@ func TestFailedProofsEndNothing(t *testing.T) {
 func TestPositionSeenElsewhere(t *testing.T) {
 	c := newFakeCloud(t)
 	src, e, _ := provingEdge(t, c, allPods)
-	src.prove = func(_ context.Context, _ source.Part, minRev uint64) (uint64, error) {
+	src.answer(func(_ context.Context, _ source.Part, minRev uint64) (uint64, error) {
 		for src.log.Rev() < minRev {
 			c.bookmark()
 		}
 		return src.log.Rev(), nil
-	}
+	})
 	want := e.pods().Rev() + 10
 	if at, err := e.Prove(t.Context(), podsGVR, session.Part{}, want); err != nil || at < want || e.pods().Rev() < want {
 		t.Errorf("at %d, the log at %d, want %d: %v", at, e.pods().Rev(), want, err)
 	}
-	src.prove = func(ctx context.Context, _ source.Part, _ uint64) (uint64, error) {
-		want = c.put("a", "u", "mine")
+	src.answer(func(ctx context.Context, _ source.Part, _ uint64) (uint64, error) {
+		c.put("a", "u", "mine")
 		<-ctx.Done()
 		return 0, ctx.Err()
-	}
-	if at, err := e.Prove(t.Context(), podsGVR, session.Part{}, e.pods().Rev()+1); err != nil || at < want {
+	})
+	want = e.pods().Rev() + 1
+	if at, err := e.Prove(t.Context(), podsGVR, session.Part{}, want); err != nil || at < want {
 		t.Errorf("at %d, want %d: %v", at, want, err)
 	}
 }
