@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,7 +53,7 @@ func (f *feed) mark(ctx context.Context, _ struct{}, want func() uint64) (struct
 	if err != nil {
 		return struct{}{}, fmt.Errorf("watch of %s for its bookmark: %w", f.gr, err)
 	}
-	w := newFrames(ctx, cancel, body, nil)
+	w := &frames{ctx: ctx, cancel: cancel, body: body, r: bufio.NewReaderSize(body, 16<<10)}
 	defer w.Close()
 	for f.entries.Rev() < want() {
 		kind, rev, err := w.position()
