@@ -22,8 +22,10 @@
 //     the time of the last contact and the revision, as has any other answer that may be behind.
 //   - A resource whose first sync is under way is waited for as long as for a future revision, then answered with 429.
 //     kube-apiserver doesn't wait, and reads single objects from etcd meanwhile.
-//   - Tables are not produced, and discovery is only in JSON: clients that list JSON as an alternative, as all common ones
-//     do, get that.
+//   - Tables have the cells that the cloud printed when the object was written; only ages are made here. Of a resource that
+//     the cloud gives no tables of there are none: the client's next choice is taken. Discovery is only in JSON: clients
+//     that list JSON as an alternative, as all common ones do, get that.
+//   - A watch of tables has the columns in its first event alone; kube-apiserver may repeat them.
 //   - Protobuf is made of the JSON, which doesn't have all of it: an empty text of bytes that may be left out is left out,
 //     and what is itself JSON, in a ControllerRevision or a ResourceClaim, is spelled as in the JSON. A built-in kind that
 //     can't be made is the cloud's to answer if there is a Fallback and the log follows the cloud, else the client's next
@@ -42,7 +44,8 @@
 //
 // Objects are never decoded or encoded here, except for YAML and protobuf. YAML takes about a thousand times as long as
 // JSON and protobuf a hundred times; both are made of one object at a time, and the last 8 MiB of protobuf are kept, so
-// that an event is encoded once for all its watchers. Metadata is cut out of the objects' bytes. A list by key, namespace, label or indexed
+// that an event is encoded once for all its watchers. Metadata is cut out of the objects' bytes, and cells are
+// spliced. A list by key, namespace, label or indexed
 // field touches only the objects of the narrowest of these. The last page of a list costs what the first does. A watch
 // holds a cursor and no queue, and while nothing happens no buffer either.
 package litesrv

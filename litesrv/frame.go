@@ -35,13 +35,22 @@ type framer struct {
 // appendObject appends the frame of an object, with rev as its resourceVersion. It fails only in protobuf.
 func (f *framer) appendObject(dst []byte, verb string, o *watchlog.Object, rev uint64) ([]byte, error) {
 	if f.proto == nil {
-		return append(f.shape.appendObject(appendVerb(dst, verb), o, rev), frameEnd...), nil
+		dst = append(f.shape.appendObject(appendVerb(dst, verb), o, rev), frameEnd...)
+		f.sent()
+		return dst, nil
 	}
 	message, err := f.proto.message(f.res, f.shape, o, rev)
 	if err != nil {
 		return dst, err
 	}
 	return f.shape.typeMeta(f.res).appendFrame(dst, verb, message), nil
+}
+
+// sent takes note of a frame: in a watch of tables only the first one has columns.
+func (f *framer) sent() {
+	if f.shape.table != nil {
+		f.shape.table.columns = "null"
+	}
 }
 
 // appendEvent appends what a watch of the selection is sent of an event, which may be nothing. An object that is no
@@ -64,7 +73,9 @@ func (f *framer) appendEvent(dst []byte, e *watchlog.Event, sel *selection) ([]b
 // appendBookmark appends a bookmark. initial marks the one that ends the initial events.
 func (f *framer) appendBookmark(dst []byte, rev uint64, initial bool) ([]byte, error) {
 	if f.proto == nil {
-		return append(appendBookmark(appendVerb(dst, verbBookmark), f.res, rev, initial, f.shape), frameEnd...), nil
+		dst = append(appendBookmark(appendVerb(dst, verbBookmark), f.res, rev, initial, f.shape), frameEnd...)
+		f.sent()
+		return dst, nil
 	}
 	message, err := f.proto.bookmark(f.res, f.shape, rev, initial)
 	if err != nil {
@@ -94,6 +105,9 @@ func appendVerb(dst []byte, verb string) []byte {
 // appendBookmark appends the object of a bookmark in JSON: an empty one of the resource's kind with nothing but a
 // resourceVersion.
 func appendBookmark(dst []byte, r *watchlog.Resource, rev uint64, initial bool, s shape) []byte {
+	if s.kind == kindTable {
+		return s.appendTableBookmark(dst, r, rev, initial)
+	}
 	annotations := bookmarkAnnotations(r, initial, s)
 	if r.Custom && s.kind == "" {
 		dst = append(append(dst, `{"apiVersion":"`...), r.APIVersion()...)

@@ -29,10 +29,22 @@ func (p *pageWriter) sorted() bool { return p.res.Custom && p.form.shape.kind ==
 
 // kind and apiVersion are those of the list.
 func (p *pageWriter) kind() string {
-	if p.form.shape.kind != "" {
+	switch p.form.shape.kind {
+	case "":
+		return p.res.ListKind
+	case kindTable:
+		return kindTable
+	default:
 		return kindPartialList
 	}
-	return p.res.ListKind
+}
+
+// member is the name of what holds the objects.
+func (p *pageWriter) member() string {
+	if p.form.shape.kind == kindTable {
+		return "rows"
+	}
+	return "items"
 }
 
 func (p *pageWriter) apiVersion() string {
@@ -47,7 +59,11 @@ func (p *pageWriter) writeJSON() {
 	b := p.body
 	if !p.sorted() {
 		b.buf = appendType(b.buf, p.kind(), p.apiVersion())
-		b.buf = append(p.appendMeta(append(b.buf, `,"metadata":{`...)), `},"items":`...)
+		b.buf = append(p.appendMeta(append(b.buf, `,"metadata":{`...)), '}')
+		if p.form.shape.kind == kindTable {
+			b.buf = p.form.shape.appendColumns(b.buf)
+		}
+		b.buf = append(append(append(b.buf, `,"`...), p.member()...), `":`...)
 		p.writeItems()
 		b.buf = append(b.buf, "}\n"...)
 		return
@@ -79,7 +95,7 @@ func (p *pageWriter) writeItems() {
 // none is what stands for no items: kube-apiserver takes care of its lists that it isn't null, but not of those of
 // metadata.
 func (p *pageWriter) none() string {
-	if p.form.shape.kind != "" {
+	if k := p.form.shape.kind; k == kindPartial || k == kindPartialList {
 		return "null"
 	}
 	return "[]"
@@ -87,15 +103,43 @@ func (p *pageWriter) none() string {
 
 // writeYAML writes YAML, in the order of the alphabet. Each item is encoded as a list of one, which looks as it does in
 // the whole.
-func (p *pageWriter) writeYAML() (err error) {
-	b := p.body
+func (p *pageWriter) writeYAML() error {
 	scratch := getBuffer()
 	defer putBuffer(scratch)
-	*scratch = append(append(append(*scratch, `{"apiVersion":"`...), p.apiVersion()...), `"}`...)
-	if b.buf, err = appendYAML(b.buf, *scratch); err != nil {
+	if p.form.shape.kind == kindTable { // its rows come last
+		if err := p.yamlHead(scratch); err != nil {
+			return err
+		}
+		return p.yamlItems(scratch)
+	}
+	if err := p.yamlVersion(scratch); err != nil {
 		return err
 	}
-	b.buf = append(b.buf, "items:"...)
+	if err := p.yamlItems(scratch); err != nil {
+		return err
+	}
+	return p.yamlKind(scratch)
+}
+
+// yamlVersion writes what comes before the items.
+func (p *pageWriter) yamlVersion(scratch *[]byte) (err error) {
+	*scratch = append(append(append((*scratch)[:0], `{"apiVersion":"`...), p.apiVersion()...), `"}`...)
+	p.body.buf, err = appendYAML(p.body.buf, *scratch)
+	return err
+}
+
+// yamlHead writes all of a table but its rows.
+func (p *pageWriter) yamlHead(scratch *[]byte) (err error) {
+	*scratch = appendType((*scratch)[:0], p.kind(), p.apiVersion())
+	*scratch = append(p.appendMeta(append(*scratch, `,"metadata":{`...)), '}')
+	*scratch = append(p.form.shape.appendColumns(*scratch), '}')
+	p.body.buf, err = appendYAML(p.body.buf, *scratch)
+	return err
+}
+
+func (p *pageWriter) yamlItems(scratch *[]byte) (err error) {
+	b := p.body
+	b.buf = append(append(b.buf, p.member()...), ':')
 	first := true
 	for o := range p.items {
 		if first {
@@ -113,12 +157,17 @@ func (p *pageWriter) writeYAML() (err error) {
 	if first {
 		b.buf = append(append(append(b.buf, ' '), p.none()...), '\n')
 	}
+	return nil
+}
+
+// yamlKind writes what comes behind the items.
+func (p *pageWriter) yamlKind(scratch *[]byte) (err error) {
 	*scratch = append(append(append((*scratch)[:0], `{"kind":"`...), p.kind()...), `","metadata":{`...)
 	if p.sorted() {
 		*scratch = p.appendCustomMeta(*scratch)
 	} else {
 		*scratch = p.appendMeta(*scratch)
 	}
-	b.buf, err = appendYAML(b.buf, append(*scratch, "}}"...))
+	p.body.buf, err = appendYAML(p.body.buf, append(*scratch, "}}"...))
 	return err
 }

@@ -51,24 +51,37 @@ func (s *Server) represent(q *read) error {
 	if form.shape.kind != "" {
 		form.shape.derived = derivedOf(q.res)
 	}
+	if form.shape.kind == kindTable {
+		form.shape.table = newTableForm(q.query, q.res)
+	}
 	q.form = form
 	return err
 }
 
-// producible chooses the representation of those that can be had. What would be protobuf with kube-apiserver but can't be produced here is the
-// cloud's to answer if that can be reached, else the client's next choice.
+// producible chooses the representation of those that can be had. What would be protobuf with kube-apiserver but can't be
+// produced here is the cloud's to answer if that can be reached, else the client's next choice. So is a table that the
+// cloud has none of either.
 func (s *Server) producible(q *read) (representation, error) {
-	all := offer{object: true, protobuf: !q.res.Custom, partial: true}
+	all := offer{object: true, protobuf: !q.res.Custom, partial: true, table: true}
 	form, err := negotiate(q.r, all)
-	if err != nil || form.encoding != encodeProtobuf || s.proto.can(q.res, form.shape) {
+	if err != nil || s.can(q.res, form) {
 		return form, err
 	}
-	if _, lost := q.log.Lost(); !lost && s.cfg.Fallback != nil {
+	if _, lost := q.log.Lost(); !lost && s.cfg.Fallback != nil && form.encoding == encodeProtobuf {
 		return form, errBeyond{notAcceptable(mediaTypes("")), true}
 	}
 	all.protobuf = all.protobuf && s.proto.can(q.res, shape{})
 	all.partial = s.proto.can(q.res, shape{kind: kindPartial})
+	all.table = q.res.Columns != ""
 	return negotiate(q.r, all)
+}
+
+// can tells whether what a client wants can be produced: tables only of what the cloud gives tables of.
+func (s *Server) can(r *watchlog.Resource, p representation) bool {
+	if p.shape.kind == kindTable {
+		return r.Columns != ""
+	}
+	return p.encoding != encodeProtobuf || s.proto.can(r, p.shape)
 }
 
 func (s *Server) answer(ctx context.Context, q *read) error {

@@ -57,11 +57,14 @@ type offer struct {
 	object bool // an object, list or watch; else a Status, which has no other shape
 	// protobuf tells whether there is protobuf of objects as they are, partial whether there is of their metadata.
 	protobuf, partial bool
+	table             bool // whether there are tables, which are never in protobuf
 }
 
 // has tells whether an encoding is in the offer for a shape.
 func (o offer) has(e encoding, s shape) bool {
 	switch {
+	case s.kind == kindTable:
+		return o.table && e != encodeProtobuf
 	case e != encodeProtobuf:
 		return true
 	case s.kind == "":

@@ -19,22 +19,26 @@ const (
 
 // shape is what of an object or list an answer holds. The zero value is all of it.
 type shape struct {
-	kind    string   // "", kindPartial or kindPartialList
-	version string   // of meta.k8s.io: "v1" or "v1beta1"
-	derived *derived // annotations of the resource that metadata alone doesn't have; nil for none
+	kind    string     // "", kindPartial, kindPartialList or kindTable
+	version string     // of meta.k8s.io: "v1" or "v1beta1"
+	derived *derived   // annotations of the resource that metadata alone doesn't have; nil for none
+	table   *tableForm // for kindTable only
 }
 
 // readShape returns the shape that the parameters as, g and v of a clause of Accept name.
 func readShape(params map[string]string) (s shape, ok bool) {
 	s = shape{kind: params["as"], version: params["v"]}
 	return s, params["g"] == "meta.k8s.io" && (s.version == "v1" || s.version == "v1beta1") &&
-		(s.kind == kindPartial || s.kind == kindPartialList)
+		(s.kind == kindPartial || s.kind == kindPartialList || s.kind == kindTable)
 }
 
 // appendObject appends an object to dst as JSON, with rev as its resourceVersion.
 func (s shape) appendObject(dst []byte, o *watchlog.Object, rev uint64) []byte {
-	if s.kind == "" {
+	switch s.kind {
+	case "":
 		return o.AppendJSON(dst, rev)
+	case kindTable:
+		return s.appendTable(dst, o, rev)
 	}
 	dst = append(s.appendPartial(dst), `,"metadata":`...)
 	start := len(dst)
@@ -47,10 +51,14 @@ func (s shape) appendObject(dst []byte, o *watchlog.Object, rev uint64) []byte {
 
 // appendItem appends an object to dst as JSON, as an item of a list.
 func (s shape) appendItem(dst []byte, o *watchlog.Object) []byte {
-	if s.kind == "" {
+	switch s.kind {
+	case "":
 		return o.AppendItem(dst)
+	case kindTable:
+		return s.appendRow(dst, o, o.Rev())
+	default:
+		return s.appendObject(dst, o, o.Rev())
 	}
-	return s.appendObject(dst, o, o.Rev())
 }
 
 // appendPartial begins a PartialObjectMetadata, as appendType does.
@@ -71,6 +79,8 @@ func appendType(dst []byte, kind, apiVersion string) []byte {
 // ofObject tells whether one object of r can have the shape (apiserver pkg/endpoints/handlers/response.go).
 func (s shape) ofObject(r *watchlog.Resource) error {
 	switch {
+	case s.kind == kindTable:
+		return s.table.validate()
 	case s.kind != kindPartialList:
 		return nil
 	case r.Custom: // kube-apiserver's type for these could be a list
@@ -82,10 +92,14 @@ func (s shape) ofObject(r *watchlog.Resource) error {
 
 // ofList does the same for a list.
 func (s shape) ofList(r *watchlog.Resource) error {
-	if s.kind != kindPartial {
+	switch s.kind {
+	case kindTable:
+		return s.table.validate()
+	case kindPartial:
+		return unshapely("you requested %s, but the requested object is a list (*%s)", s.kind, goType(r, r.ListKind))
+	default:
 		return nil
 	}
-	return unshapely("you requested %s, but the requested object is a list (*%s)", s.kind, goType(r, r.ListKind))
 }
 
 func unshapely(format string, args ...any) *apierrors.StatusError {

@@ -45,6 +45,11 @@ func (s *Server) watch(ctx context.Context, q *read, o *listOptions) error {
 		}
 		return err
 	}
+	if q.form.shape.kind == kindTable {
+		if err := q.form.shape.table.validate(); err != nil {
+			return err
+		}
+	}
 	if !encodings[q.form.encoding].stream {
 		return notAcceptable(streamTypes())
 	}
