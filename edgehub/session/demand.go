@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tombolo-sync/tombolo/edgehub/demand"
 	"github.com/tombolo-sync/tombolo/edgehub/store"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
@@ -28,6 +29,9 @@ func (c *Client) Demand(ctx context.Context, gvr schema.GroupVersionResource) (*
 	gr := gvr.GroupResource()
 	if l := c.firstState(gr); l != nil {
 		return c.Log(gvr)
+	}
+	if c.isAwaited(gr) {
+		return nil, fmt.Errorf("%s: %w", gr, demand.ErrPending) // it comes in any case
 	}
 	fresh, err := c.wishes.Want(gr)
 	if err != nil {
@@ -77,6 +81,14 @@ func (c *Client) firstState(gr schema.GroupResource) *watchlog.Log {
 		return r.log
 	}
 	return nil
+}
+
+// isAwaited tells whether a resource is on its way that the edge is to have in any case.
+func (c *Client) isAwaited(gr schema.GroupResource) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	_, awaited := c.awaited[gr]
+	return awaited
 }
 
 // isComing tells whether a log is that of a resource on demand whose first state is not in: nobody need wait for it.

@@ -3,10 +3,16 @@ package inproc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tombolo-sync/tombolo/cloudhub/source"
@@ -14,6 +20,7 @@ import (
 	"github.com/tombolo-sync/tombolo/edgehub/demand"
 	"github.com/tombolo-sync/tombolo/internal/apidoc"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
 const (
@@ -236,6 +243,169 @@ func TestDemandEndsWithTheResource(t *testing.T) {
 	src.docs.Replace([]apidoc.Document{{Path: "/apis", Body: apidoc.Pack([]byte("{}"))}}) // as discovery does
 	e.demand()
 	e.holds(cloud)
+}
+
+// TestWhatTheEdgeHasInAnyCaseDoesNotExpire: a wish that was overtaken by the scope is forgotten, its resource is not.
+func TestWhatTheEdgeHasInAnyCaseDoesNotExpire(t *testing.T) {
+	cloud := newFakeCloud(t)
+	cloud.put("a", "u-a", "n")
+	src := cloud.source()
+	src.load()
+	sc := newScopes(t, podsOnDemand)
+	addr, _ := startHub(t, src, sc, "127.0.0.1:0")
+	reg := prometheus.NewRegistry()
+	e := startEdgeWith(t, edgehub.Config{
+		DataDir: t.TempDir(), Hubs: []string{addr}, OnDemandExpiry: 400 * time.Millisecond, Metrics: reg,
+	})
+	e.linked()
+	l := e.demand()
+	sc.set(t, allPods)
+	e.eventually("the wish is forgotten", func() bool { return gauge(t, reg, "tombolo_edge_resources_on_demand") == 0 })
+	e.waitFor(cloud.put("b", "u-b", "n")) // behind all that the wish's end has led to
+	e.waitFor(cloud.put("c", "u-c", "n"))
+	e.holds(cloud)
+	if e.pods() != l || src.opens.Load() != 1 {
+		t.Error("the edge began anew")
+	}
+}
+
+func gauge(t *testing.T, reg *prometheus.Registry, name string) float64 {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return 0
+}
+
+// TestHostileDemands: whatever an edge asks for, it is told no, or its session ends.
+func TestHostileDemands(t *testing.T) {
+	cloud := newFakeCloud(t)
+	src := cloud.source()
+	src.load()
+	addr, _ := startHub(t, src, newScopes(t, anyOnDemand), "127.0.0.1:0")
+	named := func(names ...string) (all []*tombolov1.Resource) {
+		for _, n := range names {
+			all = append(all, &tombolov1.Resource{Resource: n})
+		}
+		return all
+	}
+	t.Run("names that are none", func(t *testing.T) {
+		stream := openStream(t, addr, nil)
+		ask := named("", "*", "pods/status", "../secrets", "secrets", "Pods")
+		mustSend(t, stream, ask)
+		for range ask {
+			if u := nextUnsubscription(t, stream); u.GetReason() == "" {
+				t.Errorf("%v", u)
+			}
+		}
+		if n := src.opens.Load(); n != 0 {
+			t.Errorf("%d of them were looked for", n)
+		}
+	})
+	t.Run("the same twice", func(t *testing.T) {
+		stream := openStream(t, addr, named("nodes", "nodes"))
+		if u := nextUnsubscription(t, stream); u.GetResource().GetResource() != "nodes" {
+			t.Errorf("%v", u)
+		}
+		mustSend(t, stream, named("secrets", "secrets"))
+		if u := nextUnsubscription(t, stream); u.GetResource().GetResource() != "secrets" {
+			t.Errorf("%v", u)
+		}
+	})
+	for name, first := range map[string]bool{"too many at first": true, "too many later": false} {
+		t.Run(name, func(t *testing.T) {
+			many := make([]string, 501)
+			for i := range many {
+				many[i] = fmt.Sprint("r", i)
+			}
+			var stream tombolov1.SyncService_SyncClient
+			if first {
+				stream = openStream(t, addr, named(many...))
+			} else {
+				stream = openStream(t, addr, nil)
+				mustSend(t, stream, named(many...))
+			}
+			for {
+				if _, err := stream.Recv(); err != nil {
+					if status.Code(err) != codes.InvalidArgument {
+						t.Error(err)
+					}
+					return
+				}
+			}
+		})
+	}
+}
+
+// openStream opens a session as an edge that wants resources.
+func openStream(t *testing.T, addr string, want []*tombolov1.Resource) tombolov1.SyncService_SyncClient {
+	t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	stream, err := tombolov1.NewSyncServiceClient(conn).Sync(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Hello{
+		Hello: &tombolov1.Hello{Version: 1, Edge: "edge-1", Demand: want},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	return stream
+}
+
+func mustSend(t *testing.T, stream tombolov1.SyncService_SyncClient, want []*tombolov1.Resource) {
+	t.Helper()
+	if err := stream.Send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Demand{
+		Demand: &tombolov1.Demand{Resources: want},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func nextUnsubscription(t *testing.T, stream tombolov1.SyncService_SyncClient) *tombolov1.Unsubscription {
+	t.Helper()
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u := m.GetUnsubscription(); u != nil {
+			return u
+		}
+	}
+}
+
+// TestRefusalIsDurable: what was refused is not asked for by the next session.
+func TestRefusalIsDurable(t *testing.T) {
+	cloud := newFakeCloud(t)
+	src := cloud.source()
+	src.load()
+	dir := t.TempDir()
+	addr, _ := startHub(t, src, newScopes(t, anyOnDemand), "127.0.0.1:0")
+	e := startEdge(t, dir, addr)
+	e.linked()
+	if _, err := e.Demand(t.Context(), nodesGVR); !errors.Is(err, demand.ErrRefused) {
+		t.Fatal(err)
+	}
+	e.stop()
+	before := src.opens.Load()
+	e = startEdge(t, dir, addr)
+	e.linked()
+	e.demand()
+	if n := src.opens.Load() - before; n != 1 {
+		t.Errorf("the hub opened %d resources", n)
+	}
 }
 
 func TestDemandExpires(t *testing.T) {
