@@ -163,5 +163,6 @@ func (s *session) replaceDocuments(next []apidoc.Document) error {
 		delete(s.c.arrivals, keyOf(d))
 	}
 	s.c.docs.Replace(next)
+	s.c.wishes.Reconsider() // what did not exist may do so by now
 	return nil
 }

@@ -78,14 +78,13 @@ func TestKubectlReadsOnDemand(t *testing.T) {
 	}
 	t.Logf("first read after %s", time.Since(began).Round(time.Millisecond))
 	s.edge.held(1)
-	table := get(atEdge...)
 	s.cut()
 	for _, when := range []string{"without a link", "after a restart without a link"} {
 		if got := get(append(atEdge, "-o", "yaml")...); got != want {
 			t.Errorf("%s: %s", when, firstDifference(got, want))
 		}
-		if got := get(atEdge...); !strings.HasSuffix(got, table) { // a warning may come first
-			t.Errorf("%s: %s", when, firstDifference(got, table))
+		if got := get(atEdge...); !strings.Contains(got, "on-demand-4") { // as a table, with ages in it
+			t.Errorf("%s: %s", when, got)
 		}
 		s.restartEdge()
 	}
@@ -111,6 +110,20 @@ func TestSecretsAreNotImplied(t *testing.T) {
 	if n := mustMetric(t, s.edge.http, "tombolo_edge_resources_on_demand"); n != 1 {
 		t.Errorf("%g resources on demand", n)
 	}
+}
+
+// awaitHeld reads a resource until the edge holds it and nothing else. Until discovery has come there, reads pass through.
+func (s *site) awaitHeld(r resource) {
+	s.t.Helper()
+	began := time.Now()
+	eventually(s.t, func() error {
+		s.local.get(s.t, r.path(""))
+		if n := mustMetric(s.t, s.edge.http, "tombolo_edge_resources"); n != 1 {
+			return fmt.Errorf("%g resources are held", n)
+		}
+		return nil
+	})
+	s.t.Logf("%s: held after %s", r.name, time.Since(began).Round(time.Millisecond))
 }
 
 // awaitStatus waits until the edge answers a path so, and tells how long it took.
@@ -140,7 +153,7 @@ func TestDefinitionsComeAndGo(t *testing.T) {
 		in := gadgetInformer(t, s.local.base, r.version)
 		o := s.cloud.create(t, r.resource, "default", gadget(r.version, "g", r.field))
 		eventually(t, func() error { return in.holds(o) })
-		s.edge.held(1)
+		s.awaitHeld(r.resource)
 		get := []string{"get", "gadgets." + r.version + ".demand.io", "-A", "-o", "yaml"} // what kubectl knows may be older
 		want := runKubectl(t, c, "", get...)
 		if got := runKubectl(t, c, "", append(get, "--server", s.local.base)...); got != want {
@@ -202,20 +215,13 @@ func TestDemandOutlivesAKillBeforeTheFirstSync(t *testing.T) {
 	s := joinSite(t, h, cloud)
 	cloud.create(t, deployments, "default", deployment("default", "waited-for"))
 	toCloud.BlackHole()
-	began := time.Now()
-	if got, err := s.local.do(t.Context(), http.MethodGet, deployments.path(""), nil); err != nil || got.status == http.StatusOK {
-		t.Fatalf("%d %s, %v", got.status, got.body, err)
+	short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if got, err := s.local.do(short, http.MethodGet, deployments.path(""), nil); err == nil && got.status == http.StatusOK {
+		t.Fatalf("%d %s", got.status, got.body)
 	}
-	first := time.Since(began)
-	began = time.Now()
-	for range 10 {
-		if _, err := s.local.do(t.Context(), http.MethodGet, deployments.path(""), nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if second := time.Since(began); second > first {
-		t.Errorf("the first read waited %s, ten more %s", first, second)
-	}
+	awaitMetric(t, s.edge.http, "tombolo_edge_resources_on_demand", func(v float64) bool { return v == 1 })
+	s.edge.held(0)
 	s.edge.kill()
 	s.edge.check()
 	toCloud.Reset()

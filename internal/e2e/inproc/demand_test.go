@@ -240,8 +240,12 @@ func TestDemandEndsWithTheResource(t *testing.T) {
 	src.log = watchlog.New(pods(), watchlog.Config{})
 	cloud.mu.Unlock()
 	src.load()
+	changed := time.Now()
 	src.docs.Replace([]apidoc.Document{{Path: "/apis", Body: apidoc.Pack([]byte("{}"))}}) // as discovery does
 	e.demand()
+	if time.Since(changed) >= 30*time.Second { // as long as a refusal stands otherwise
+		t.Error("the documents have changed, and still it was refused")
+	}
 	e.holds(cloud)
 }
 
