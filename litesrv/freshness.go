@@ -14,8 +14,7 @@ import (
 // blockTimeout).
 const freshWait = 3 * time.Second
 
-// errBeyond marks a read that the store can't answer but the cloud may: of a position that has left the window, or in an
-// encoding that can't be produced here.
+// errBeyond marks a read of a position that has left the window: the cloud may still have it.
 type errBeyond struct {
 	*apierrors.StatusError
 	live bool // the cloud can be asked

@@ -12,8 +12,12 @@ import (
 	"github.com/tombolo-sync/tombolo/litesrv/kinds"
 )
 
-// errUnproducible is returned for an object that can't be encoded in protobuf without losing some of it.
-var errUnproducible = errors.New("litesrv: can't be encoded in protobuf")
+// errUnproducible is returned for an object that can't be encoded in protobuf without losing some of it, errElsewhere for
+// a request that the cloud can answer in protobuf and this server can't.
+var (
+	errUnproducible = errors.New("litesrv: can't be encoded in protobuf")
+	errElsewhere    = errors.New("litesrv: the cloud has this in protobuf")
+)
 
 // protobufs encodes objects in protobuf and remembers of which kinds it can't. It is used by any number of goroutines.
 type protobufs struct {

@@ -92,6 +92,17 @@ func TestNewerKinds(t *testing.T) {
 		w, s = load(cloud)
 		w.cut(time.Now())
 		is(s, unproducible, either, 200, "application/json")
+
+		for _, unhelpful := range []func(*Config){
+			func(c *Config) { c.Fallback, c.Online = teapot, func() bool { return false } },
+			func(c *Config) {
+				c.Fallback = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+			},
+		} {
+			_, s = load(unhelpful)
+			is(s, unproducible, either, 200, "application/json")
+			is(s, path+"b", asProtobuf, 406, asProtobuf)
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ type read struct {
 	form   representation
 	part   Part // what it is about
 	fresh  freshness
+	alone  bool // the cloud has been asked in vain
 }
 
 // within returns a context that ends with a timeout, if that is not the usual one, which no answer takes.
@@ -34,14 +35,26 @@ func within(ctx context.Context, timeout time.Duration) (context.Context, contex
 // read answers a request whose path and method have been found good. The order of the checks is kube-apiserver's.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, t target, l *watchlog.Log) {
 	q := &read{w: w, r: r, target: t, query: r.URL.Query(), log: l, res: l.Resource()}
-	err := s.answer(r.Context(), q)
+	s.respond(q)
+}
+
+// respond answers, or has the cloud answer what can't be encoded here. When that refuses to, it is the client's next choice
+// that is encoded.
+func (s *Server) respond(q *read) {
+	err := s.answer(q.r.Context(), q)
 	for errors.Is(err, errUnproducible) {
 		// Nothing was written, and it is known now: each round leaves fewer representations.
-		w.Header().Del("Warning")
-		err = s.answer(r.Context(), q)
+		q.w.Header().Del("Warning")
+		err = s.answer(q.r.Context(), q)
 	}
-	if err != nil {
-		s.fail(w, r, err)
+	switch {
+	case errors.Is(err, errElsewhere):
+		s.ask(q.w, q.r, func() {
+			q.alone = true
+			s.respond(q)
+		})
+	case err != nil:
+		s.fail(q.w, q.r, err)
 	}
 }
 
@@ -59,16 +72,16 @@ func (s *Server) represent(q *read) error {
 }
 
 // producible chooses the representation of those that can be had. What would be protobuf with kube-apiserver but can't be
-// produced here is the cloud's to answer if that can be reached, else the client's next choice. So is a table that the
-// cloud has none of either.
+// produced here is the cloud's to answer if that can be reached, which errElsewhere says, else the client's next choice,
+// as it is at once for a table that the cloud has none of either.
 func (s *Server) producible(q *read) (representation, error) {
 	all := offer{object: true, protobuf: !q.res.Custom, partial: true, table: true}
 	form, err := negotiate(q.r, all)
 	if err != nil || s.can(q.res, form) {
 		return form, err
 	}
-	if _, lost := q.log.Lost(); !lost && s.cfg.Fallback != nil && form.encoding == encodeProtobuf {
-		return form, errBeyond{notAcceptable(mediaTypes("")), true}
+	if _, lost := q.log.Lost(); form.encoding == encodeProtobuf && !lost && !q.alone && s.online() {
+		return form, errElsewhere
 	}
 	all.protobuf = all.protobuf && s.proto.can(q.res, shape{})
 	all.partial = s.proto.can(q.res, shape{kind: kindPartial})
