@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -84,11 +85,19 @@ type answer struct {
 	body      []byte
 }
 
+// address returns the URL of a path, which may have a query.
+func (a *api) address(path string) string {
+	path, query, _ := strings.Cut(path, "?")
+	u := a.base.JoinPath(path)
+	u.RawQuery = query
+	return u.String()
+}
+
 // get fetches a path. Only what keeps an answer from coming is an error; the caller looks at the status.
 func (a *api) get(ctx context.Context, path, accept, etag string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base.JoinPath(path).String(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.address(path), nil)
 	if err != nil {
 		return answer{}, fmt.Errorf("get %s: %w", path, err)
 	}

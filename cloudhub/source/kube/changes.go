@@ -24,14 +24,14 @@ const (
 
 // changes follows the metadata of one kind of definition and signals that something changed. It keeps no objects. It
 // is a reflector's store, called from one goroutine.
-type changes struct {
-	signal chan<- struct{} // buffered by one: a signal that is already there says it all
-}
+type changes [2]chan<- struct{} // buffered by one: a signal that is already there says it all
 
 func (c changes) notify() error {
-	select {
-	case c.signal <- struct{}{}:
-	default:
+	for _, signal := range c {
+		select {
+		case signal <- struct{}{}:
+		default:
+		}
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func (c changes) Replace([]any, string) error { return c.notify() }
 func (c changes) Resync() error { return nil }
 
 // followDefinitions runs until ctx ends. Where the hub may not watch them, the periodic refresh has to do.
-func (k *Kube) followDefinitions(ctx context.Context, gvr schema.GroupVersionResource, signal chan<- struct{}) error {
+func (k *Kube) followDefinitions(ctx context.Context, gvr schema.GroupVersionResource) error {
 	client, err := k.api.client(gvr.GroupVersion())
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (k *Kube) followDefinitions(ctx context.Context, gvr schema.GroupVersionRes
 		listAccept: acceptMetadataList, watchAccept: acceptMetadata,
 		health: definitionHealth{k.log.With("resource", r.GroupResource().String())}, relist: &relist{},
 	}
-	k.runReflector(ctx, r, lw, changes{signal})
+	k.runReflector(ctx, r, lw, changes{k.changed, k.specChanged})
 	return nil
 }
 

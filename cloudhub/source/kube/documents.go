@@ -18,7 +18,10 @@ import (
 )
 
 // acceptAggregated asks for all groups' resources in one document. Servers before Kubernetes 1.30 answer 406.
-const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+const (
+	acceptAggregated      = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+	acceptAggregatedProto = "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+)
 
 // parallelFetches bounds how many documents are fetched at a time.
 const parallelFetches = 4
@@ -30,15 +33,17 @@ type documents struct {
 	// catalogue is what the set's discovery documents say; never nil after the first refresh that worked.
 	catalogue atomic.Pointer[catalogue]
 
-	turn chan struct{} // holds a token; who has it may refresh and use what is below
+	turn chan struct{} // holds a token; who has it may refresh discovery and use what is below
 	last time.Time     // when the last refresh that worked began; zero before
-	have map[docKey]apidoc.Document
+
+	mu    sync.Mutex // guards what is below; each part is changed by one goroutine at a time and never in place
+	parts [apidoc.Parts]map[docKey]apidoc.Document
 }
 
 type docKey struct{ path, accept string }
 
 func newDocuments(a *api) *documents {
-	d := &documents{api: a, set: apidoc.NewSet(), turn: make(chan struct{}, 1), have: map[docKey]apidoc.Document{}}
+	d := &documents{api: a, set: apidoc.NewSet(), turn: make(chan struct{}, 1)}
 	d.turn <- struct{}{}
 	return d
 }
@@ -60,7 +65,7 @@ func (d *documents) refresh(ctx context.Context, since time.Time, full bool) (bo
 	if err := d.ready(ctx); err != nil {
 		return false, err
 	}
-	have, err := (&fetch{api: d.api, old: d.have, got: map[docKey]apidoc.Document{}}).run(ctx, full)
+	have, err := (&fetch{api: d.api, old: d.part(apidoc.Discovery), got: map[docKey]apidoc.Document{}}).run(ctx, full)
 	if err != nil {
 		return false, err
 	}
@@ -71,9 +76,45 @@ func (d *documents) refresh(ctx context.Context, since time.Time, full bool) (bo
 	if err != nil {
 		return false, err
 	}
-	d.have, d.last = have, began
+	d.last = began
 	d.catalogue.Store(c)
-	return d.set.Replace(slices.Collect(maps.Values(have))), nil
+	return d.publish(apidoc.Discovery, have), nil
+}
+
+// refreshOpenAPI fetches the OpenAPI documents that have changed, version 2 only if legacy is set. It is called by one
+// goroutine.
+func (d *documents) refreshOpenAPI(ctx context.Context, legacy bool) error {
+	got, err := readOpenAPI(ctx, d.api, d.part(apidoc.OpenAPIV3), (*openAPI).v3)
+	if err != nil {
+		return err
+	}
+	d.publish(apidoc.OpenAPIV3, got)
+	if !legacy {
+		return nil
+	}
+	if got, err = readOpenAPI(ctx, d.api, d.part(apidoc.OpenAPIV2), (*openAPI).v2); err != nil {
+		return err
+	}
+	d.publish(apidoc.OpenAPIV2, got)
+	return nil
+}
+
+func (d *documents) part(p apidoc.Part) map[docKey]apidoc.Document {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.parts[p]
+}
+
+// publish makes docs a part of the set, and tells whether that changed it.
+func (d *documents) publish(p apidoc.Part, docs map[docKey]apidoc.Document) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.parts[p] = docs
+	var all []apidoc.Document
+	for _, part := range d.parts {
+		all = slices.AppendSeq(all, maps.Values(part))
+	}
+	return d.set.Replace(all)
 }
 
 // ready tells whether the server's discovery can be believed. One that is starting serves it before it knows its CRDs.
@@ -98,7 +139,8 @@ type fetch struct {
 }
 
 func (f *fetch) run(ctx context.Context, full bool) (map[docKey]apidoc.Document, error) {
-	roots := []docKey{{"/api", acceptAggregated}, {"/apis", acceptAggregated}, {"/version", ""}}
+	roots := []docKey{{"/api", acceptAggregated}, {"/apis", acceptAggregated}, {"/version", ""},
+		{"/api", acceptAggregatedProto}, {"/apis", acceptAggregatedProto}}
 	if err := f.all(ctx, roots); err != nil {
 		return nil, err
 	}
@@ -200,7 +242,8 @@ func isRoot(path string) bool { return path == "/api" || path == "/apis" }
 // offered tells whether a media type is what was asked for. A server that does not know the aggregated form may answer
 // with the plain one.
 func offered(accept, mediaType string) bool {
-	return accept == "" || strings.Contains(mediaType, "as=APIGroupDiscoveryList")
+	form, _, _ := strings.Cut(accept, ";")
+	return accept == "" || strings.HasPrefix(mediaType, form+";") && strings.Contains(mediaType, "as=APIGroupDiscoveryList")
 }
 
 // resource returns the preferred version of a resource. One that is not known is looked for once more, as it may be new.

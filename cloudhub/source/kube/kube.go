@@ -15,13 +15,6 @@ import (
 	"github.com/tombolo-sync/tombolo/internal/apidoc"
 )
 
-const (
-	// settle is how long the API server gets to take a changed definition into its discovery.
-	settle = 500 * time.Millisecond
-	// secondLook is when discovery is asked again after a change, for servers that took longer.
-	secondLook = 5 * time.Second
-)
-
 // Kube takes objects from a kube-apiserver. It is safe for concurrent use.
 type Kube struct {
 	cfg     Config
@@ -32,7 +25,9 @@ type Kube struct {
 	docs    *documents
 	metrics *metrics
 	changed chan struct{} // holds a signal when definitions may have changed
-	started chan struct{} // closed once epoch and documents are known
+	// specChanged is the same for the OpenAPI documents.
+	specChanged chan struct{}
+	started     chan struct{} // closed once epoch and documents are known
 
 	mu       sync.Mutex // guards all below
 	runCtx   context.Context
@@ -64,7 +59,7 @@ func New(c Config) (*Kube, error) {
 	return &Kube{
 		cfg: c.withDefaults(), log: c.Logger, klog: newKlog(c.Logger), api: a, calls: through,
 		docs: newDocuments(a), metrics: m,
-		changed: make(chan struct{}, 1), started: make(chan struct{}), feeds: map[schema.GroupResource]*feed{},
+		changed: make(chan struct{}, 1), specChanged: make(chan struct{}, 1), started: make(chan struct{}), feeds: map[schema.GroupResource]*feed{},
 	}, nil
 }
 
@@ -78,7 +73,7 @@ func (k *Kube) Epoch() string {
 // Started is closed once the API server was reached, and epoch and documents are known.
 func (k *Kube) Started() <-chan struct{} { return k.started }
 
-// Documents returns the API documents: discovery and version, kept current while Run runs.
+// Documents returns the API documents: discovery, version and OpenAPI, kept current while Run runs.
 func (k *Kube) Documents() *apidoc.Set { return k.docs.set }
 
 // Run follows the API server until ctx ends, and returns nil then. An API server that can't be reached is no error: it is
@@ -107,9 +102,10 @@ func (k *Kube) work(ctx context.Context) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return k.followDocuments(ctx) })
+	g.Go(func() error { return k.followOpenAPI(ctx) })
 	for _, gvr := range definitions {
 		if _, ok := k.docs.catalogue.Load().version(gvr.GroupResource(), gvr.Version); ok {
-			g.Go(func() error { return k.followDefinitions(ctx, gvr, k.changed) })
+			g.Go(func() error { return k.followDefinitions(ctx, gvr) })
 		}
 	}
 	return g.Wait()
@@ -152,28 +148,24 @@ func (k *Kube) tryStart(ctx context.Context) error {
 	return nil
 }
 
-// followDocuments keeps the documents current, and ends feeds whose resource is not what it was.
+// followDocuments keeps discovery current, and ends feeds whose resource is not what it was.
 func (k *Kube) followDocuments(ctx context.Context) error {
-	periodic := time.NewTicker(k.cfg.RefreshEvery)
-	defer periodic.Stop()
-	var again <-chan time.Time
-	for {
-		full := false
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-periodic.C:
-			full = true
-		case <-again:
-			again = nil
-		case <-k.changed:
-			if err := sleep(ctx, settle); err != nil {
-				return err
-			}
-			again = time.After(secondLook)
-		}
-		k.refresh(ctx, full)
+	return follow(ctx, k.changed, k.cfg.RefreshEvery, func(whole, _ bool) { k.refresh(ctx, whole) })
+}
+
+// followOpenAPI keeps the OpenAPI documents current. Those of version 2 change as a whole with every definition, so they
+// are read only once definitions have settled.
+func (k *Kube) followOpenAPI(ctx context.Context) error {
+	k.refreshOpenAPI(ctx, true)
+	return follow(ctx, k.specChanged, k.cfg.RefreshEvery, func(_, isSettled bool) { k.refreshOpenAPI(ctx, isSettled) })
+}
+
+func (k *Kube) refreshOpenAPI(ctx context.Context, isSettled bool) {
+	err := k.docs.refreshOpenAPI(ctx, isSettled)
+	if err == nil || ctx.Err() != nil {
+		return
 	}
+	k.log.Warn("OpenAPI documents can't be fetched, the old ones stay", "error", err)
 }
 
 func (k *Kube) refresh(ctx context.Context, full bool) {
@@ -196,7 +188,7 @@ func (k *Kube) refresh(ctx context.Context, full bool) {
 }
 
 // definitionsChanged has the documents fetched soon.
-func (k *Kube) definitionsChanged() { _ = changes{k.changed}.notify() }
+func (k *Kube) definitionsChanged() { _ = changes{k.changed, k.specChanged}.notify() }
 
 // shutDown ends all feeds and waits for them.
 func (k *Kube) shutDown() {
