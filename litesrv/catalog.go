@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +26,7 @@ type catalog struct {
 	// groups holds the known groups but the core one.
 	groups  map[string]bool
 	openAPI bool            // there are OpenAPI documents, in whatever version
+	since   time.Time       // when the documents were as they are
 	changed <-chan struct{} // closed when the catalog is out of date
 }
 
@@ -55,7 +57,7 @@ func (s *Server) catalog() *catalog {
 // newCatalog reads the discovery documents. One that can't be read is as good as absent.
 func newCatalog(docs *apidoc.Set) *catalog {
 	c := &catalog{
-		kinds: map[schema.GroupVersionResource]kind{}, groups: map[string]bool{}, changed: docs.Changed(),
+		kinds: map[schema.GroupVersionResource]kind{}, groups: map[string]bool{}, since: time.Now(), changed: docs.Changed(),
 	}
 	for _, d := range docs.All() {
 		switch {

@@ -34,6 +34,7 @@
 //   - A list in which a text can't be YAML is a 500 only within the first 192 KiB. Behind them the connection is cut.
 //   - The 406 for metadata in the wrong shape names kube-apiserver's Go type, which is a guess for resources that neither
 //     it nor a CRD serves.
+//   - The list of paths at / has what is held and served here. The Last-Modified of OpenAPI is when this process got it.
 //   - Bookmarks are also sent at once after changes that a client can't resume between.
 //   - Watches are not ended because they are slow: only when nothing could be written for 10 minutes, or when the events
 //     that they have yet to see have left the window; then the stream says 410.

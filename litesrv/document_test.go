@@ -31,6 +31,11 @@ func TestDiscoveryByAccept(t *testing.T) {
 		{"/apis", beta + "," + legacy, legacy},
 		{"/api", aggregatedAccept + ",application/json", legacy}, // the cloud has no aggregated one for it here
 		{"/version", aggregatedAccept, legacy},
+		{"/apis", "*/*" + strings.TrimPrefix(aggregatedAccept, "application/json"), aggregatedAccept},
+		{"/apis", "text/html," + aggregatedAccept + ";stream=watch", aggregatedAccept},
+		{"/apis", aggregatedAccept + ";sv=v1", ""},
+		{"/apis", "application/json;g=apidiscovery.k8s.io;v=v2", ""},
+		{"/apis", "application/json;as=APIGroupDiscoveryList", ""},
 		{"/apis", beta, ""},
 		{"/apis", "text/html", ""},
 		{"/apis", "application/json;sv=v2", ""},
@@ -85,22 +90,6 @@ func TestDocumentsAreVerbatimUnlessPretty(t *testing.T) {
 	}
 }
 
-func TestOpenAPIAddressesCarryTheHash(t *testing.T) {
-	s := described(t).server()
-	const path = "/openapi/v3/apis/apps/v1"
-	h := get(t, s, path+"?hash=F00D").Header()
-	if h.Get("Cache-Control") != "public, immutable" || h.Get("Expires") == "" || h.Get("Content-Length") != "19" {
-		t.Errorf("right hash: %v", h)
-	}
-	answer := get(t, s, path+"?hash=BAD")
-	if answer.Code != http.StatusMovedPermanently || answer.Header().Get("Location") != path+"?hash=F00D" || answer.Body.Len() > 0 {
-		t.Errorf("wrong hash: %d %v", answer.Code, answer.Header())
-	}
-	if h = get(t, s, path).Header(); h.Get("Cache-Control") != "no-cache, private" {
-		t.Errorf("no hash: %v", h)
-	}
-}
-
 // TestOpenAPIThatIsNotAtTheEdge is about OpenAPI documents of which none was brought here: they are the cloud's, not
 // nobody's. Where some are, what isn't among them doesn't exist.
 func TestOpenAPIThatIsNotAtTheEdge(t *testing.T) {
@@ -125,8 +114,91 @@ func TestOpenAPIThatIsNotAtTheEdge(t *testing.T) {
 	}
 	want(t, get(t, alone, "/openapi"), http.StatusNotFound, notFoundPage)
 	w.docs.Replace(some)
-	for _, path := range []string{"/openapi/v2", "/openapi/v3/api/v1"} {
-		want(t, get(t, alone, path), http.StatusNotFound, notFoundPage)
+	want(t, get(t, alone, "/openapi/v2"), http.StatusNotFound, notFoundPage)
+	want(t, get(t, alone, "/openapi/v3/api/v1"), http.StatusNotFound, "")
+}
+
+// TestDiscoveryInOtherEncodings holds what other forms of the documents are made of.
+func TestDiscoveryInOtherEncodings(t *testing.T) {
+	s := described(t).server()
+	const params = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+	for _, c := range []struct{ path, accept, mediaType, body string }{
+		{"/api", "application/yaml", "application/yaml", "kind: APIVersions\nserverAddressByClientCIDRs: []\nversions:\n- v1\n"},
+		{"/apis/", "application/json;q=0.1,application/yaml", "application/yaml", "apiVersion: v1\ngroups: []\nkind: APIGroupList\n"},
+		{"/apis", "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf",
+			"k8s\x00\n\x12\n\x02v1\x12\fAPIGroupList\x12\x00\x1a\x00\"\x00"},
+		{"/api", "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf",
+			"k8s\x00\n\x0f\n\x00\x12\vAPIVersions\x12\x04\n\x02v1\x1a\x00\"\x00"},
+	} {
+		answer := get(t, s, c.path, "Accept", c.accept)
+		want(t, answer, http.StatusOK, c.body)
+		if got := answer.Header().Get("Content-Type"); got != c.mediaType {
+			t.Errorf("%s as %s: %s", c.path, c.accept, got)
+		}
+	}
+	for _, mediaType := range []string{"application/yaml", "application/vnd.kubernetes.protobuf"} {
+		answer := get(t, s, "/apis", "Accept", mediaType+params)
+		h := answer.Header()
+		if answer.Code != 200 || h.Get("Content-Type") != mediaType+params || h.Get("ETag") != `"ABC"` || h.Get("Vary") != "Accept" ||
+			h.Get("Cache-Control") != "public" || !strings.Contains(answer.Body.String(), "widgets") {
+			t.Errorf("%s: %d %v", mediaType, answer.Code, h)
+		}
+		if answer := get(t, s, "/apis", "Accept", mediaType+params, "If-None-Match", `"ABC"`); answer.Code != 304 || answer.Body.Len() > 0 {
+			t.Errorf("%s: %d", mediaType, answer.Code)
+		}
+	}
+	if answer := get(t, s, "/version", "Accept", "application/yaml"); answer.Code != http.StatusNotAcceptable ||
+		!strings.Contains(answer.Body.String(), "Available representations: application/json\n") {
+		t.Errorf("the version: %d %s", answer.Code, answer.Body)
+	}
+}
+
+// TestMethodsOfDocuments is about who answers: go-restful knows GET, the others don't look.
+func TestMethodsOfDocuments(t *testing.T) {
+	w := described(t)
+	docs := append(discovery(), apidoc.Document{Path: "/apis/apps", MediaType: "application/json", Body: apidoc.Pack([]byte("{}"))},
+		apidoc.Document{Path: "/apis/ex.io/v1", MediaType: "application/json", Body: apidoc.Pack([]byte("{}"))})
+	w.docs.Replace(docs)
+	s := w.server()
+	for _, method := range []string{"HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"} {
+		for _, path := range []string{"/api", "/api/v1", "/apis/apps/v1", "/version"} {
+			want(t, call(t, s, method, path), http.StatusMethodNotAllowed, notAllowedBody)
+		}
+		for _, path := range []string{"/", "/apis", "/apis/apps", "/apis/ex.io/v1", "/openapi/v3/apis/apps/v1", "/livez"} {
+			if answer := call(t, s, method, path); answer.Code != http.StatusOK {
+				t.Errorf("%s %s: %d", method, path, answer.Code)
+			}
+		}
+	}
+	for path, text := range map[string]string{
+		"/api/v1": noRoute406, "/apis/apps/v1": noRoute406, "/apis/apps": acceptedOnly, "/apis/ex.io/v1": acceptedOnly, "/apis": acceptedOnly,
+	} {
+		if answer := get(t, s, path, "Accept", "application/foo"); !strings.Contains(answer.Body.String(), strings.ReplaceAll(text, "\n", `\n`)) {
+			t.Errorf("%s: %s", path, answer.Body)
+		}
+	}
+}
+
+func TestTheRootNamesThePathsThatAreServed(t *testing.T) {
+	w := described(t)
+	w.docs.Replace(append(discovery(), apidoc.Document{Path: "/openapi/v3", MediaType: "text/plain", Body: apidoc.Pack([]byte("{}"))}))
+	s := w.server()
+	for _, path := range []string{"/", "/index.html"} {
+		answer := get(t, s, path, "Accept", "text/html")
+		var got struct{ Paths []string }
+		if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || answer.Header().Get("Content-Type") != "application/json" {
+			t.Errorf("%v: %s", err, answer.Body)
+		}
+		expect := []string{
+			"/api", "/api/v1", "/apis", "/apis/", "/apis/apps/v1", "/healthz", "/healthz/ping", "/livez", "/livez/ping", "/openapi/v3",
+			"/openapi/v3/", "/readyz", "/readyz/ping", "/readyz/sync", "/version",
+		}
+		if !slices.Equal(got.Paths, expect) {
+			t.Errorf("got %v", got.Paths)
+		}
+	}
+	if !strings.HasPrefix(get(t, s, "/").Body.String(), "{\n  \"paths\": [\n    \"/api\",") {
+		t.Error("the list is not indented")
 	}
 }
 

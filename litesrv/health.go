@@ -22,9 +22,12 @@ type healthCheck struct {
 	run  func() error
 }
 
+// healthRoots are the roots of the health checks.
+var healthRoots = []string{"healthz", "livez", "readyz"}
+
 func parseHealth(path string) (healthPath, bool) {
 	root, name, below := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	if root != "healthz" && root != "livez" && root != "readyz" {
+	if !slices.Contains(healthRoots, root) {
 		return healthPath{}, false
 	}
 	if below && name == "" {

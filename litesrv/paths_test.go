@@ -68,7 +68,7 @@ func TestTwoKindsOfNotFound(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/nope", "/apis/nope", "/apis/nope/v1", "/apis/nope/v1/x", "/apis/ex.io/v1/nope", "/apis/ex.io/v2/widgets", "/apis/ex.io/v2",
-		"/apis/ex.io/v1/widgets/w1", "/apis/ex.io/v1/namespaces/t1/gizmos", "//api/v1/pods", "/healthz/", "/livez/nope", "/",
+		"/apis/ex.io/v1/widgets/w1", "/apis/ex.io/v1/namespaces/t1/gizmos", "//api/v1/pods", "/healthz/", "/livez/nope",
 	} {
 		answer := get(t, s, path)
 		want(t, answer, http.StatusNotFound, notFoundPage)

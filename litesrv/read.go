@@ -107,7 +107,7 @@ func (s *Server) answer(ctx context.Context, q *read) error {
 			return err
 		}
 	}
-	if !q.res.Custom && !hasRoute(q.r.Header.Get("Accept")) {
+	if !q.res.Custom && !hasRoute(q.r.Header.Get("Accept"), routed) {
 		types := mediaTypes("")
 		if collection {
 			types = append(types, streamTypes()...)

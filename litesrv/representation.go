@@ -161,9 +161,9 @@ func wantsPretty(r *http.Request) bool {
 	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent, "Mozilla/5.0")
 }
 
-// hasRoute tells whether an Accept names a media type that kube-apiserver has a route for (go-restful, route.go). It
-// does not know weights, and no wildcard but */*.
-func hasRoute(accept string) bool {
+// hasRoute tells whether an Accept names a media type that kube-apiserver has a route for (go-restful, route.go), of types.
+// It does not know weights, and no wildcard but */*.
+func hasRoute(accept string, types []string) bool {
 	if accept == "" {
 		return true
 	}
@@ -174,7 +174,7 @@ func hasRoute(accept string) bool {
 		if mime == "*/*" {
 			return true
 		}
-		for _, m := range routed {
+		for _, m := range types {
 			if mime == m {
 				return true
 			}
