@@ -17,7 +17,7 @@ import (
 type kind struct {
 	namespaced   bool
 	verbs        []string
-	subresources []string
+	subresources map[string][]string // by name, their verbs, which are not nil
 }
 
 // catalog is what exists in the cloud according to its discovery documents. It is immutable.
@@ -99,8 +99,8 @@ func (c *catalog) addLegacy(d apidoc.Document) {
 		k := c.kinds[gv.WithResource(name)]
 		if sub == "" {
 			k.namespaced, k.verbs = r.Namespaced, r.Verbs
-		} else if !slices.Contains(k.subresources, sub) {
-			k.subresources = append(k.subresources, sub)
+		} else {
+			k.addSubresource(sub, r.Verbs)
 		}
 		c.kinds[gv.WithResource(name)] = k
 	}
@@ -128,10 +128,21 @@ func (c *catalog) addAggregated(d apidoc.Document) {
 func (c *catalog) addDiscovered(gvr schema.GroupVersionResource, r *apidiscovery.APIResourceDiscovery) {
 	k := kind{namespaced: r.Scope == apidiscovery.ScopeNamespace, verbs: r.Verbs}
 	for i := range r.Subresources {
-		k.subresources = append(k.subresources, r.Subresources[i].Subresource)
+		k.addSubresource(r.Subresources[i].Subresource, r.Subresources[i].Verbs)
 	}
 	if len(r.Subresources) == 0 {
 		k.subresources = c.kinds[gvr].subresources
 	}
 	c.kinds[gvr] = k
+}
+
+// addSubresource notes a subresource and its verbs.
+func (k *kind) addSubresource(name string, verbs []string) {
+	if k.subresources == nil {
+		k.subresources = map[string][]string{}
+	}
+	if verbs == nil {
+		verbs = []string{}
+	}
+	k.subresources[name] = verbs
 }

@@ -74,9 +74,9 @@ func TestOnlyReadsOfWatchableResourcesAreDemands(t *testing.T) {
 		{http.MethodPost, "/apis/apps/v1/namespaces/t1/deployments", http.StatusTeapot},
 		{http.MethodGet, "/apis/apps/v1/namespaces/t1/deployments/d1/scale", http.StatusTeapot},
 		{http.MethodGet, "/api/v1/namespaces/t1/bindings", http.StatusMethodNotAllowed},
-		{http.MethodGet, "/apis/apps/v1/nothings", http.StatusNotFound},
-		{http.MethodGet, "/apis/apps/v2/deployments", http.StatusNotFound},
-		{http.MethodGet, "/apis/no.io/v1/nothings", http.StatusNotFound},
+		{http.MethodGet, "/apis/apps/v1/nothings", http.StatusTeapot},
+		{http.MethodGet, "/apis/apps/v2/deployments", http.StatusTeapot},
+		{http.MethodGet, "/apis/no.io/v1/nothings", http.StatusTeapot},
 		{http.MethodGet, "/api/v1/configmaps", http.StatusOK},
 	} {
 		if got := call(t, s, c.method, c.path); got.Code != c.code {

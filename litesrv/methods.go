@@ -11,6 +11,8 @@ import (
 // watches of a namespaced resource may be over all namespaces.
 func inScope(t target, verb string, namespaced, custom bool) bool {
 	switch {
+	case t.blank && !custom:
+		return namespaced && t.subresource == ""
 	case !namespaced:
 		return t.namespace == "" && (t.name != "" || t.subresource == "")
 	case t.namespace != "":
@@ -53,4 +55,9 @@ func refuseMethod(t target, verb string, custom bool) error {
 // has tells whether discovery lists a verb.
 func (k *kind) has(verb string) bool { return slices.Contains(k.verbs, verb) }
 
-func (k *kind) hasSubresource(name string) bool { return slices.Contains(k.subresources, name) }
+func (k *kind) hasSubresource(name string) bool { return k.subresources[name] != nil }
+
+// readsSubresource tells whether discovery says that a subresource can be read.
+func (k *kind) readsSubresource(name string) bool {
+	return slices.Contains(k.subresources[name], "get")
+}

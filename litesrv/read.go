@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
@@ -113,6 +115,9 @@ func (s *Server) answer(ctx context.Context, q *read) error {
 			types = append(types, streamTypes()...)
 		}
 		return noRoute(types)
+	}
+	if q.target.blank && !collection && !q.res.Custom {
+		return apierrors.NewBadRequest("Namespace parameter required.")
 	}
 	if err = s.represent(q); err != nil {
 		return err

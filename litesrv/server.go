@@ -92,8 +92,12 @@ func unheld(err error) error {
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, t target, res *watchlog.Resource) bool {
 	verb := t.verb(r.Method)
 	switch {
+	case !res.Namespaced && t.name == "" && t.subresource != "":
+		s.fail(w, r, apierrors.NewBadRequest("name must be provided"))
 	case !inScope(t, verb, res.Namespaced, res.Custom):
 		s.noSuchPath(w, r, res.Custom)
+	case t.subresource == statusSubresource:
+		return s.admitStatus(w, r, t, res.Custom)
 	case t.subresource != "":
 		s.subresource(w, r, t, res.Custom)
 	case !methodAllowed(t, r.Method, res.Namespaced, res.Custom):
@@ -133,22 +137,6 @@ func (s *Server) absent(w http.ResponseWriter, r *http.Request, t target) {
 	default:
 		s.elsewhere(w, r, t, verb+" of "+t.groupResource().String())
 	}
-}
-
-// subresource answers for what is below an object: it is the cloud's, if it exists.
-func (s *Server) subresource(w http.ResponseWriter, r *http.Request, t target, custom bool) {
-	k, ok := s.catalog().kinds[t.gvr()]
-	if ok && !k.hasSubresource(t.subresource) {
-		s.ask(w, r, func() {
-			if custom {
-				s.fail(w, r, apierrors.NewNotFound(t.groupResource(), t.name))
-			} else {
-				s.fail(w, r, notServed())
-			}
-		})
-		return
-	}
-	s.elsewhere(w, r, t, t.groupResource().String()+"/"+t.subresource)
 }
 
 // noSuchPath is the 404 of a path that names nothing: a Status below built-in groups, else a page of text.

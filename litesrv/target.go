@@ -15,8 +15,11 @@ type target struct {
 	resource  string
 	namespace string
 	name      string
-	// subresource is what follows the name, as far as the next slash.
+	// subresource is what follows the name, as far as the next slash; deeper is set when there is more.
 	subresource string
+	deeper      bool
+	// blank is set when the path has a namespace without a name: namespaces//pods.
+	blank bool
 	// watch is set by the legacy prefix /watch/.
 	watch bool
 	// bare is set when nothing follows the legacy prefix, which kube-apiserver refuses in its own way.
@@ -52,7 +55,7 @@ func (t *target) takeNames(parts []string) {
 	if parts[0] == "namespaces" && len(parts) > 1 {
 		switch {
 		case len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize":
-			t.namespace, parts = parts[1], parts[2:]
+			t.namespace, t.blank, parts = parts[1], parts[1] == "", parts[2:]
 		case !t.core:
 			t.namespace = parts[1]
 		} // else it is the namespace itself that is named
@@ -62,7 +65,7 @@ func (t *target) takeNames(parts []string) {
 		t.name = parts[1]
 	}
 	if len(parts) > 2 {
-		t.subresource = parts[2]
+		t.subresource, t.deeper = parts[2], len(parts) > 3
 	}
 }
 
