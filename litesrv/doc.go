@@ -23,8 +23,7 @@
 //   - A resource whose first sync is under way is waited for as long as for a future revision, then answered with 429.
 //     kube-apiserver doesn't wait, and reads single objects from etcd meanwhile.
 //   - Tables have the cells that the cloud printed when the object was written; only ages are made here. Of a resource that
-//     the cloud gives no tables of there are none: the client's next choice is taken. Discovery is only in JSON: clients
-//     that list JSON as an alternative, as all common ones do, get that.
+//     the cloud gives no tables of there are none: the client's next choice is taken.
 //   - A watch of tables has the columns in its first event alone; kube-apiserver may repeat them.
 //   - Protobuf is made of the JSON, which doesn't have all of it: an empty text of bytes that may be left out is left out,
 //     and what is itself JSON, in a ControllerRevision or a ResourceClaim, is spelled as in the JSON. A built-in kind that
