@@ -1,7 +1,6 @@
 package watchlog
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 )
@@ -52,13 +51,14 @@ func (s Snapshot) PlanCatchup(ops []Op, upto uint64) Batch {
 	return p.batch(upto, Gap{From: s.Rev(), To: upto})
 }
 
-// PlanReplace returns the batch that makes objects, the full state at position upto, of the snapshot.
+// PlanReplace returns the batch that makes objects, the full state at position upto, of the snapshot. An object may have
+// changed without a new revision: what a CRD's schema says applies to what is stored already.
 func (s Snapshot) PlanReplace(objects []*Object, upto uint64) Batch {
 	var ops []Op
 	seen := make(map[string]struct{}, len(objects))
 	for _, o := range objects {
 		seen[o.key] = struct{}{}
-		if have := s.Get(o.key); have == nil || have.rev != o.rev || have.uid != o.uid || !bytes.Equal(have.cells, o.cells) {
+		if have := s.Get(o.key); have == nil || have.rev != o.rev || have.uid != o.uid || !have.Same(o) {
 			ops = append(ops, Op{Key: o.key, Rev: o.rev, Object: o})
 		}
 	}

@@ -21,6 +21,8 @@ type description struct {
 	resource *watchlog.Resource
 	client   rest.Interface
 	printer  *printer // nil when the server gives no tables of it
+	// generation is that of the CRD; 0 for what has none, or none that may be read.
+	generation int64
 }
 
 // describe learns from the API server all that a log has to know about a resource. Nothing is guessed: kinds come from
@@ -64,7 +66,7 @@ func (k *Kube) tryDescribe(ctx context.Context, gr schema.GroupResource) (*descr
 		return nil, err
 	}
 	if d.resource.Custom {
-		d.resource.Fields = c.fields
+		d.resource.Fields, d.generation = c.fields, c.generation
 	}
 	return d, d.describeTable(ctx, c)
 }
@@ -88,8 +90,9 @@ func (d *description) describeTable(ctx context.Context, c custom) error {
 // custom is what the CRD of a custom resource tells about one of its versions. It is empty for others, and when the hub
 // may not read CRDs.
 type custom struct {
-	fields  []watchlog.Field
-	columns printerColumns
+	generation int64 // of the whole CRD
+	fields     []watchlog.Field
+	columns    printerColumns
 }
 
 // printer is what Resource.Printer says.
@@ -127,7 +130,18 @@ func readCustom(crd []byte, version string) (custom, error) {
 		return custom{}, err
 	}
 	columns, err := readPrinterColumns(crd, version)
-	return custom{fields, columns}, err
+	if err != nil {
+		return custom{}, err
+	}
+	var body struct {
+		Metadata struct {
+			Generation int64 `json:"generation"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(crd, &body); err != nil {
+		return custom{}, fmt.Errorf("CRD: %w", err)
+	}
+	return custom{body.Metadata.Generation, fields, columns}, nil
 }
 
 // selectableFields reads spec.versions[].selectableFields of a CRD. A label is the JSON path without its leading dot,

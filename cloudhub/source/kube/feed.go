@@ -32,6 +32,8 @@ type feed struct {
 	store    *logStore
 	proofs   *proofs
 
+	generation int64 // of the CRD that the state was last read under; recheck's once ready is closed
+
 	events    prometheus.Counter
 	condition condition
 
@@ -50,15 +52,14 @@ func (f *feed) run(ctx context.Context) {
 	}
 	r := d.resource
 	f.resource, f.client, f.entries = r, d.client, watchlog.New(r, f.kube.cfg.Window)
-	again := &relist{}
-	f.store = &logStore{log: f.entries, relist: again, events: f}
+	f.store, f.generation = &logStore{log: f.entries, relist: &relist{}, events: f}, d.generation
 	f.proofs = f.newProofs(ctx)
 	close(f.ready)
 	f.log.Info("following a resource", "version", r.Version, "custom", r.Custom)
 
 	lw := &listWatch{
 		client: d.client, resource: r, dec: f.entries.Decoder(), printer: d.printer,
-		listAccept: mediaJSON, watchAccept: mediaJSON, health: f, relist: again,
+		listAccept: mediaJSON, watchAccept: mediaJSON, health: f, relist: f.store.relist,
 	}
 	if d.printer != nil {
 		lw.listAccept, lw.watchAccept = acceptTable, acceptTable

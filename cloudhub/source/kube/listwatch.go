@@ -152,7 +152,7 @@ func isWatchList(o metav1.ListOptions) bool {
 // backup would never be noticed.
 func (lw *listWatch) mayResume(ctx context.Context, rv string) error {
 	if lw.relist.wanted() {
-		return apierrors.NewResourceExpired("an event could not be stored: everything is read again")
+		return apierrors.NewResourceExpired("everything is read again")
 	}
 	want, err := parseRev(rv)
 	if err != nil {

@@ -49,6 +49,12 @@ func (k *Kube) verdict(ctx context.Context, f *feed) error {
 		return fmt.Errorf("%s: %w: selectable fields", f.gr, source.ErrRedefined)
 	case r.Columns != "" && def.printer() != r.Printer:
 		return fmt.Errorf("%s: %w: printer columns", f.gr, source.ErrRedefined)
+	case def.generation != f.generation:
+		f.generation = def.generation
+		f.log.Info("the CRD has changed: everything is read again", "generation", def.generation)
+		// A schema's defaults and pruning apply to what is stored already, with no event and no new resourceVersion. The
+		// server changes over a little later than its CRD, and ends its watches then.
+		f.store.relist.askTwice()
 	}
 	return nil
 }

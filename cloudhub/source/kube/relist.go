@@ -2,11 +2,11 @@ package kube
 
 import "sync"
 
-// relist is the wish for a reflector to read everything again, because its store missed something. A reflector takes
-// errors of its store for log messages and goes on.
+// relist is the wish for a reflector to read everything again: because its store missed something (a reflector takes
+// errors of its store for log messages and goes on), or because objects changed without an event.
 type relist struct {
 	mu     sync.Mutex
-	want   bool   // until the next state is stored
+	left   int    // how many whole states must be stored before a watch may be resumed
 	cancel func() // ends the watch that is open; nil before the first
 }
 
@@ -18,10 +18,16 @@ func (r *relist) onAsk(cancel func()) {
 }
 
 // ask ends the watch; the next one will be refused until done is called.
-func (r *relist) ask() {
+func (r *relist) ask() { r.atLeast(1) }
+
+// askTwice is ask, and has everything read once more when the watch behind the first reading ends. A server that is about
+// to change what it answers ends its watches then.
+func (r *relist) askTwice() { r.atLeast(2) }
+
+func (r *relist) atLeast(states int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.want = true
+	r.left = max(r.left, states)
 	if r.cancel != nil {
 		r.cancel()
 	}
@@ -31,11 +37,11 @@ func (r *relist) ask() {
 func (r *relist) done() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.want = false
+	r.left = max(r.left-1, 0)
 }
 
 func (r *relist) wanted() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.want
+	return r.left > 0
 }
