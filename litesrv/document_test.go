@@ -233,3 +233,23 @@ func TestHealth(t *testing.T) {
 	want(t, get(t, s, "/readyz/sync"), 200, "ok")
 	want(t, get(t, w.server(), "/readyz?verbose"), 200, "[+]ping ok\n[+]sync ok\nreadyz check passed\n")
 }
+
+// TestChecksOfTheAPIServer: the single checks that a caller of the cloud asks for are the API server's, unless something
+// is wrong here.
+func TestChecksOfTheAPIServer(t *testing.T) {
+	w := described(t)
+	var online bool
+	var synced error
+	s := w.server(func(c *Config) {
+		c.Fallback, c.Online, c.Synced = passed, func() bool { return online }, func() error { return synced }
+	})
+	const path, local = "/readyz?verbose=1", "[+]ping ok\n[+]sync ok\nreadyz check passed\n"
+	caller := []string{"Authorization", "Bearer x"}
+	want(t, get(t, s, path, caller...), 200, local)
+	online = true
+	want(t, get(t, s, path, caller...), http.StatusTeapot, "")
+	want(t, get(t, s, path), 200, local)
+	want(t, get(t, s, "/readyz", caller...), 200, "ok")
+	synced = errors.New("pods")
+	want(t, get(t, s, path, caller...), 500, "[+]ping ok\n[-]sync failed: reason withheld\nreadyz check failed\n")
+}
