@@ -51,15 +51,15 @@ func merge(query url.Values, name, condition string) {
 	query.Set(name, condition)
 }
 
-// path is what a path of the resource API names.
-type path struct {
+// objectPath is what a path of the resource API names.
+type objectPath struct {
 	resource  schema.GroupResource
 	namespace string
 	name      string
 }
 
 // parsePath reads a path in its plainest form: no legacy prefixes, no subresources, nothing empty.
-func parsePath(text string) (p path, ok bool) {
+func parsePath(text string) (p objectPath, ok bool) {
 	parts := strings.Split(strings.TrimPrefix(text, "/"), "/")
 	for _, part := range parts {
 		if part == "" {

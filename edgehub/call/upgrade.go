@@ -43,7 +43,9 @@ func (x *exchange) upgrade() error {
 	if err := x.writeSwitch(buffered.Writer); err != nil {
 		return err
 	}
-	x.uploads.Go(func() { x.uploadRaw(buffered.Reader) })
+	// Read from the connection itself: net/http's reader takes its end for that of the request.
+	early := io.LimitReader(buffered.Reader, int64(buffered.Reader.Buffered()))
+	x.uploads.Go(func() { x.uploadRaw(io.MultiReader(early, conn)) })
 	return x.downloadRaw(conn)
 }
 

@@ -40,7 +40,6 @@ type rig struct {
 	t    *testing.T
 	edge *httptest.Server // where clients ask
 	conn atomic.Pointer[grpc.ClientConn]
-	grpc *grpc.Server
 	hub  *callsrv.Server
 }
 
@@ -99,12 +98,15 @@ func newRigAt(t *testing.T, url string, tune ...func(*callsrv.Config)) *rig {
 	return r
 }
 
-func (r *rig) serve() {
+func (r *rig) serve() { r.serveWith(func(s *grpc.Server) { r.hub.Register(s) }) }
+
+// serveWith connects the edge to a hub with the services given.
+func (r *rig) serveWith(register func(*grpc.Server)) {
 	lis := bufconn.Listen(64 << 10)
-	r.grpc = grpc.NewServer(grpc.MaxConcurrentStreams(r.hub.MaxStreams()), grpc.StaticStreamWindowSize(64<<10))
-	r.hub.Register(r.grpc)
+	server := grpc.NewServer(grpc.MaxConcurrentStreams(r.hub.MaxStreams()), grpc.StaticStreamWindowSize(64<<10))
+	register(server)
 	served := make(chan error, 1)
-	go func() { served <- r.grpc.Serve(lis) }()
+	go func() { served <- server.Serve(lis) }()
 	conn, err := grpc.NewClient("passthrough:///hub", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithStaticStreamWindowSize(64<<10), grpc.WithDisableRetry(),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return lis.DialContext(ctx) }))
@@ -114,7 +116,7 @@ func (r *rig) serve() {
 	r.conn.Store(conn)
 	r.t.Cleanup(func() {
 		_ = conn.Close()
-		r.grpc.Stop()
+		server.Stop()
 		r.hub.Wait()
 		if err := <-served; err != nil {
 			r.t.Error(err)
