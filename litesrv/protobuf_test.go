@@ -174,6 +174,10 @@ func TestAWatchEndsBeforeANewerObject(t *testing.T) {
 		s = w.server() // another one, that doesn't know yet
 		go watch("sendInitialEvents=1&resourceVersionMatch=NotOlderThan", asProtobuf)
 		is("ADDED a 100")
+		s = w.server()
+		go watch("sendInitialEvents=1&resourceVersionMatch=NotOlderThan&timeoutSeconds=1&fieldSelector=metadata.name%3Db", asProtobuf+",application/json")
+		want(t, <-ended, 200, frame("ADDED", thing{ns: "t1", name: "b", rest: future}.json(pods, 102))+
+			frame("BOOKMARK", `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"103","annotations":{"k8s.io/initial-events-end":"true"}},"spec":{"containers":null},"status":{}}`))
 	})
 }
 

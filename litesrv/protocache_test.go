@@ -97,7 +97,7 @@ func TestAnErrorIsKept(t *testing.T) {
 	o := &watchlog.Object{}
 	wrong := errors.New("wrong")
 	for range 2 {
-		if _, err := c.get(messageOf(o, 1), func() ([]byte, error) { return nil, wrong }); err != wrong {
+		if _, err := c.get(messageOf(o, 1), func() ([]byte, error) { return nil, wrong }); !errors.Is(err, wrong) {
 			t.Error(err)
 		}
 	}

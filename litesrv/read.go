@@ -37,23 +37,23 @@ func within(ctx context.Context, timeout time.Duration) (context.Context, contex
 // read answers a request whose path and method have been found good. The order of the checks is kube-apiserver's.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, t target, l *watchlog.Log) {
 	q := &read{w: w, r: r, target: t, query: r.URL.Query(), log: l, res: l.Resource()}
-	s.respond(q)
+	s.respond(r.Context(), q)
 }
 
 // respond answers, or has the cloud answer what can't be encoded here. When that refuses to, it is the client's next choice
 // that is encoded.
-func (s *Server) respond(q *read) {
-	err := s.answer(q.r.Context(), q)
+func (s *Server) respond(ctx context.Context, q *read) {
+	err := s.answer(ctx, q)
 	for errors.Is(err, errUnproducible) {
 		// Nothing was written, and it is known now: each round leaves fewer representations.
 		q.w.Header().Del("Warning")
-		err = s.answer(q.r.Context(), q)
+		err = s.answer(ctx, q)
 	}
 	switch {
 	case errors.Is(err, errElsewhere):
 		s.ask(q.w, q.r, func() {
 			q.alone = true
-			s.respond(q)
+			s.respond(ctx, q)
 		})
 	case err != nil:
 		s.fail(q.w, q.r, err)

@@ -76,6 +76,19 @@ func (t *stream) open(p representation) {
 	t.schedule(time.Now())
 }
 
+// probe finds out before the header is sent whether the first of the initial objects can be encoded. When a kind has a new
+// field, mostly all of its objects have.
+func (t *stream) probe(snap watchlog.Snapshot) error {
+	if t.frames.proto == nil {
+		return nil
+	}
+	for o := range t.sel.objects(snap, "") {
+		_, err := t.frames.proto.message(t.res, t.frames.shape, o, o.Rev())
+		return err
+	}
+	return nil
+}
+
 // sendInitial sends the objects of the snapshot in key order and, when marked, the bookmark that ends them.
 func (t *stream) sendInitial(ctx context.Context, snap watchlog.Snapshot, marked bool) {
 	sent := 0

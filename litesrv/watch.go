@@ -67,6 +67,11 @@ func (s *Server) watch(ctx context.Context, q *read, o *listOptions) error {
 	if err != nil && t.closed() {
 		return initializing()
 	}
+	if err == nil && plan.events {
+		if err := t.probe(snap); err != nil {
+			return err
+		}
+	}
 	s.sayStale(q, q.log.Rev())
 	serve := func(ctx context.Context) {
 		t.open(q.form)

@@ -77,7 +77,7 @@ var table = map[name]func() object{
 	{"storagemigration.k8s.io/v1", "StorageVersionMigration"}:               construct[storagemigrationv1.StorageVersionMigration],
 	{"v1", "ComponentStatus"}:                                               construct[corev1.ComponentStatus],
 	{"v1", "ConfigMap"}:                                                     construct[corev1.ConfigMap],
-	{"v1", "Endpoints"}:                                                     construct[corev1.Endpoints],
+	{"v1", "Endpoints"}:                                                     construct[corev1.Endpoints], //nolint:staticcheck // deprecated and served
 	{"v1", "Event"}:                                                         construct[corev1.Event],
 	{"v1", "LimitRange"}:                                                    construct[corev1.LimitRange],
 	{"v1", "Namespace"}:                                                     construct[corev1.Namespace],

@@ -65,7 +65,7 @@ func (c *cloud) ask(path, accept string) answer {
 }
 
 // send writes, which has to succeed.
-func (c *cloud) send(method, path string, body []byte) answer {
+func (c *cloud) send(method, path string, body []byte) {
 	c.Helper()
 	contentType := "application/json"
 	if method == http.MethodPatch {
@@ -75,7 +75,6 @@ func (c *cloud) send(method, path string, body []byte) answer {
 	if a.Code >= 300 {
 		c.Errorf("%s %s: %d %s\n%s", method, path, a.Code, a.Body, body)
 	}
-	return a
 }
 
 func (c *cloud) decode(a answer, into any) {
