@@ -191,6 +191,9 @@ func (d *differ) compareList(ctx context.Context, p inquiry) error {
 	}
 	d.saw(rev)
 	d.offer(p, cloud, edge)
+	if err := fresh(p, cloud, edge); err != nil {
+		return err
+	}
 	exact, err := d.cloud.ask(ctx, p, exactQuery(p, rev))
 	if err != nil {
 		return err
@@ -200,6 +203,22 @@ func (d *differ) compareList(ctx context.Context, p inquiry) error {
 		return nil
 	}
 	return sameAnswer(exact, edge)
+}
+
+// fresh fails when a list that asks for the newest state is older than what the cloud had before. The revision that an
+// edge shows may be lower when nothing of the list has changed since.
+func fresh(p inquiry, cloud, edge answer) error {
+	if p.asked || listRevision(edge) >= listRevision(cloud) {
+		return nil
+	}
+	var have, had struct{ Items, Rows json.RawMessage }
+	if json.Unmarshal(edge.body, &have) != nil || json.Unmarshal(cloud.body, &had) != nil {
+		return nil // in an encoding whose items aren't looked into
+	}
+	if got, want := normalize(append(have.Items, have.Rows...)), normalize(append(had.Items, had.Rows...)); got != want {
+		return fmt.Errorf("the list is behind: %s", firstDifference(got, want))
+	}
+	return nil
 }
 
 // offer notes the continue tokens of two answers.

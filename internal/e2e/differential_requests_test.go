@@ -18,7 +18,8 @@ type inquiry struct {
 	method, path, query     string
 	accept, agent, encoding string
 	kind                    inquiryKind
-	object, zero            bool // one object; its resourceVersion is 0
+	object                  bool // one object
+	zero, asked             bool // the resourceVersion is 0; there is one
 	initial                 bool // a watch that begins with what is there
 }
 
@@ -145,7 +146,7 @@ func (p *inquirer) next() inquiry {
 	}
 	p.askOddly(q, &r)
 	r.query = q.Encode()
-	r.zero = q.Get("resourceVersion") == "0"
+	r.zero, r.asked = q.Get("resourceVersion") == "0", q.Get("resourceVersion") != ""
 	r.initial = q.Get("sendInitialEvents") == "true" ||
 		q.Get("sendInitialEvents")+q.Get("resourceVersionMatch") == "" && (r.zero || q.Get("resourceVersion") == "")
 	return r
@@ -244,7 +245,8 @@ func (p *inquirer) askList(q url.Values, s subject, r *inquiry) {
 	if p.chance(35) {
 		set(q, "resourceVersionMatch", pick(p.rng, askedMatches))
 	}
-	if p.chance(45) {
+	// Reading from etcd, kube-apiserver forgets the namespace of a selector in the token of the next page.
+	if p.chance(45) && q.Get("fieldSelector") != "metadata.namespace=diff-a" {
 		q.Set("limit", pick(p.rng, askedLimits))
 	}
 	if p.chance(18) {
@@ -269,7 +271,7 @@ func listKind(q url.Values) inquiryKind {
 		return pinned
 	}
 	exact := q.Get("resourceVersionMatch") == "Exact"
-	if exact || q.Get("resourceVersion") == "abc" {
+	if exact && strings.Trim(q.Get("resourceVersion"), "0") != "" {
 		return pinned
 	}
 	single := strings.Contains(q.Get("fieldSelector"), "metadata.name=") || strings.Contains(q.Get("fieldSelector"), "metadata.name==")

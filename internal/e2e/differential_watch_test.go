@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -34,6 +35,8 @@ func (d *differ) compareWatch(ctx context.Context, p inquiry) error {
 	mark := make(chan uint64, 1)
 	timer := time.AfterFunc(watchMark, func() { mark <- d.written.Load() })
 	defer timer.Stop()
+	var begun atomic.Uint64 // both watches have surely begun when this is set
+	defer time.AfterFunc(watchMark/2, func() { begun.Store(d.written.Load()) }).Stop()
 	cloud, edge, err := d.both(ctx, p)
 	if err != nil {
 		return err
@@ -56,12 +59,16 @@ func (d *differ) compareWatch(ctx context.Context, p inquiry) error {
 		mark <- 0
 	}
 	d.events.Add(int64(len(got)))
-	return sameFrames(p.initial, want, got, <-mark)
+	from := uint64(0)
+	if !p.asked || p.zero { // each begins at a moment of its own
+		from = begun.Load()
+	}
+	return sameFrames(p.initial, want, got, from, <-mark)
 }
 
-// sameFrames compares what two streams tell up to the revision upto. Of streams that begin with what is there, the states
+// sameFrames compares what two streams tell behind the revision from and up to upto. Of streams that begin with what is there, the states
 // that they lead to are compared: their beginnings are of different moments.
-func sameFrames(initial bool, want, got []frame, upto uint64) error {
+func sameFrames(initial bool, want, got []frame, from, upto uint64) error {
 	if w, g := failure(want), failure(got); w != g {
 		return fmt.Errorf("in the stream %q, want %q", g, w)
 	}
@@ -71,7 +78,7 @@ func sameFrames(initial bool, want, got []frame, upto uint64) error {
 	if initial {
 		return sameTexts(fold(want, upto), fold(got, upto))
 	}
-	return sameTexts(between(want, upto), between(got, upto))
+	return sameTexts(between(want, from, upto), between(got, from, upto))
 }
 
 func sameTexts(want, got []string) error {
@@ -107,10 +114,10 @@ func marks(all []frame) (n int) {
 	return n
 }
 
-// between are the events, no bookmarks, with revisions up to upto.
-func between(all []frame, upto uint64) (texts []string) {
+// between are the events, no bookmarks, with revisions behind from and up to upto.
+func between(all []frame, from, upto uint64) (texts []string) {
 	for _, f := range all {
-		if f.typ != "BOOKMARK" && f.typ != "ERROR" && f.rev <= upto {
+		if f.typ != "BOOKMARK" && f.typ != "ERROR" && from < f.rev && f.rev <= upto {
 			texts = append(texts, f.typ+" "+f.text)
 		}
 	}
@@ -240,7 +247,7 @@ func field(message []byte, want protowire.Number) []byte {
 
 // decompressed undoes a Content-Encoding. Streams may have several gzip members.
 func decompressed(h http.Header, body []byte) ([]byte, error) {
-	if h.Get("Content-Encoding") != "gzip" {
+	if h.Get("Content-Encoding") != "gzip" || len(body) == 0 { // a stream that was ended before anything was sent
 		return body, nil
 	}
 	z, err := gzip.NewReader(bytes.NewReader(body))
