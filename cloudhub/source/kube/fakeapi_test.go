@@ -26,6 +26,9 @@ type fakeAPI struct {
 	legacy    bool          // no aggregated discovery
 	requests  []string      // "GET path?query"
 	watches   int           // open now
+
+	specs      map[string]string // OpenAPI documents, see serveOpenAPILocked; nil: none
+	afterIndex func()            // called with the lock held when an OpenAPI index was sent
 }
 
 // fakeResource is a resource of a fakeAPI.

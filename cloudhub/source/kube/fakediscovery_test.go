@@ -15,6 +15,8 @@ func (f *fakeAPI) serveDocument(w http.ResponseWriter, req *http.Request) {
 	switch path := req.URL.Path; {
 	case path == "/readyz":
 		_, _ = w.Write([]byte("ok"))
+	case strings.HasPrefix(path, "/openapi/"):
+		f.serveOpenAPILocked(w, req)
 	case path == "/version":
 		reply(w, f.version)
 	case (path == "/api" || path == "/apis") && aggregated && f.legacy:
