@@ -67,6 +67,25 @@ func newCatalogue(get func(path, accept string) (apidoc.Document, bool)) (*catal
 	return c, nil
 }
 
+// aggregatedGroups returns what an aggregated discovery says of each group.
+func aggregatedGroups(doc apidoc.Document) (map[string]json.RawMessage, error) {
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := decode(doc, &list); err != nil {
+		return nil, fmt.Errorf("aggregated discovery at %s: %w", doc.Path, err)
+	}
+	groups := make(map[string]json.RawMessage, len(list.Items))
+	for _, raw := range list.Items {
+		var item metav1.PartialObjectMetadata
+		if err := json.Unmarshal(raw, &item); err != nil {
+			return nil, fmt.Errorf("aggregated discovery at %s: %w", doc.Path, err)
+		}
+		groups[item.Name] = raw
+	}
+	return groups, nil
+}
+
 func (c *catalogue) addAggregated(doc apidoc.Document) error {
 	var list apidiscovery.APIGroupDiscoveryList
 	if err := decode(doc, &list); err != nil {

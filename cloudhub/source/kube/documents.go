@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -151,11 +152,39 @@ func (f *fetch) run(ctx context.Context, full bool) (map[docKey]apidoc.Document,
 	if err := f.all(ctx, []docKey{{"/api", ""}, {"/apis", ""}}); err != nil {
 		return nil, err
 	}
-	paths, err := f.paths()
+	known, err := f.unchanged(full)
+	if err != nil {
+		return nil, err
+	}
+	paths, err := f.paths(known)
 	if err != nil {
 		return nil, err
 	}
 	return f.got, f.all(ctx, paths)
+}
+
+// unchanged returns the groups of which the aggregated discovery says what it said before; none with full set.
+func (f *fetch) unchanged(full bool) (map[string]bool, error) {
+	known := map[string]bool{}
+	for _, path := range []string{"/api", "/apis"} {
+		old, had := f.old[docKey{path, acceptAggregated}]
+		now, has := f.got[docKey{path, acceptAggregated}]
+		if full || !had || !has {
+			continue
+		}
+		was, err := aggregatedGroups(old)
+		if err != nil {
+			return nil, err
+		}
+		is, err := aggregatedGroups(now)
+		if err != nil {
+			return nil, err
+		}
+		for group, text := range is {
+			known[group] = bytes.Equal(text, was[group])
+		}
+	}
+	return known, nil
 }
 
 // same tells whether a document was fetched before and has not changed.
@@ -173,9 +202,18 @@ func (f *fetch) keepRest() {
 	}
 }
 
-// paths returns the documents that the legacy indexes name: one per group and one per group version.
-func (f *fetch) paths() ([]docKey, error) {
+// paths returns the documents that the legacy indexes name: one per group and one per group version. Those of known groups
+// are kept instead.
+func (f *fetch) paths(known map[string]bool) ([]docKey, error) {
 	var keys []docKey
+	add := func(group, path string) {
+		key := docKey{path, ""}
+		if old, ok := f.old[key]; ok && known[group] {
+			f.got[key] = old
+			return
+		}
+		keys = append(keys, key)
+	}
 	groups := map[string]bool{"": true}
 	for _, root := range []string{"/api", "/apis"} {
 		index, ok := f.got[docKey{root, ""}]
@@ -189,9 +227,9 @@ func (f *fetch) paths() ([]docKey, error) {
 		for _, gv := range versions {
 			if !groups[gv.Group] {
 				groups[gv.Group] = true
-				keys = append(keys, docKey{"/apis/" + gv.Group, ""})
+				add(gv.Group, "/apis/"+gv.Group)
 			}
-			keys = append(keys, docKey{versionPath(gv), ""})
+			add(gv.Group, versionPath(gv))
 		}
 	}
 	return keys, nil

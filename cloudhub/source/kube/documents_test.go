@@ -67,6 +67,21 @@ func TestUnchangedDocumentsAreNotSentAgain(t *testing.T) {
 	})
 }
 
+func TestOnlyGroupsThatChangedAreFetchedAgain(t *testing.T) {
+	api := newFakeAPI()
+	bubble(t, api, func(h *harness) {
+		h.document("/version")
+		time.Sleep(30 * time.Second)
+		before := api.count("/apis/apiextensions.k8s.io?") + api.count("/api/v1?")
+		api.addCustom()
+		time.Sleep(10 * time.Second)
+		h.document("/apis/ex.io/v1")
+		if n := api.count("/apis/apiextensions.k8s.io?") + api.count("/api/v1?") - before; n != 0 {
+			t.Errorf("%d fetches of groups that did not change", n)
+		}
+	})
+}
+
 func TestChangedVersionIsNoticedWithinTheRefreshInterval(t *testing.T) {
 	api := newFakeAPI()
 	bubble(t, api, func(h *harness) {
