@@ -180,6 +180,9 @@ func (s *session) finish(r *replica, rev uint64, want delta.Digest) error {
 		s.c.log.Info("asking for what differs", "resource", r.gr, "rev", rev, "hub", want.Count, "edge", got.Count)
 		return s.sendInventory(r, "")
 	}
+	if !r.log.IsReady() {
+		r.setLive(true, time.Time{}) // whoever waits for the first state must not find that it may be behind
+	}
 	if err := s.adopt(r, batch); err != nil {
 		return err
 	}

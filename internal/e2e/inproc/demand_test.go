@@ -74,8 +74,13 @@ func TestDemandBringsAResource(t *testing.T) {
 			var readers sync.WaitGroup
 			for range 20 {
 				readers.Go(func() {
-					if l, err := e.Demand(t.Context(), podsGVR); err != nil || !l.IsReady() {
+					l, err := e.Demand(t.Context(), podsGVR)
+					if err != nil || !l.IsReady() {
 						t.Errorf("%v", err)
+						return
+					}
+					if _, lost := l.Lost(); lost {
+						t.Error("what has just come is said to be behind")
 					}
 				})
 			}
