@@ -58,3 +58,13 @@ func Elements(raw []byte, f func(i int, value []byte) bool) bool {
 		}
 	}
 }
+
+// Members returns how many members the JSON object raw has, 0 when it is none.
+func Members(raw []byte) int {
+	n := 0
+	s := scanner{buf: raw}
+	if s.object(func([]byte) error { n++; return s.skip() }) != nil {
+		return 0
+	}
+	return n
+}

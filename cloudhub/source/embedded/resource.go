@@ -11,6 +11,7 @@ import (
 
 	"github.com/tombolo-sync/tombolo/cloudhub/source/embedded/catalog"
 	"github.com/tombolo-sync/tombolo/cloudhub/source/embedded/codec"
+	"github.com/tombolo-sync/tombolo/cloudhub/source/embedded/printer"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
@@ -20,12 +21,15 @@ type resource struct {
 	kind *catalog.Kind
 	name string          // of its bucket
 	logs []*watchlog.Log // as kind.Faces
+	// printers make the cells of the objects, as kind.Faces.
+	printers []*printer.Printer
 }
 
 func newResource(k *catalog.Kind, window watchlog.Config) *resource {
 	r := &resource{kind: k, name: k.GroupResource().String()}
 	for _, f := range k.Faces {
 		r.logs = append(r.logs, watchlog.New(&f.Resource, window))
+		r.printers = append(r.printers, f.Printer())
 	}
 	return r
 }
@@ -34,7 +38,7 @@ func newResource(k *catalog.Kind, window watchlog.Config) *resource {
 func (r *resource) objects(obj runtime.Object) ([]*watchlog.Object, error) {
 	out := make([]*watchlog.Object, len(r.logs))
 	for i, f := range r.kind.Faces {
-		o, err := convert(obj, f, r.logs[i].Decoder())
+		o, err := r.convert(obj, i, f)
 		if err != nil {
 			return nil, err
 		}
@@ -43,7 +47,8 @@ func (r *resource) objects(obj runtime.Object) ([]*watchlog.Object, error) {
 	return out, nil
 }
 
-func convert(obj runtime.Object, f *catalog.Face, d *watchlog.Decoder) (*watchlog.Object, error) {
+// convert returns an object in face f, which is number i.
+func (r *resource) convert(obj runtime.Object, i int, f *catalog.Face) (*watchlog.Object, error) {
 	as, err := codec.Convert(obj, f)
 	if err != nil {
 		return nil, err
@@ -52,7 +57,12 @@ func convert(obj runtime.Object, f *catalog.Face, d *watchlog.Decoder) (*watchlo
 	if err != nil {
 		return nil, err
 	}
-	return d.Decode(raw)
+	return r.decode(i, raw)
+}
+
+// decode returns the object that raw encodes in face number i.
+func (r *resource) decode(i int, raw []byte) (*watchlog.Object, error) {
+	return r.logs[i].Decoder().DecodeRow(raw, r.printers[i].Cells(raw))
 }
 
 // loader collects the objects of a resource for its logs.
@@ -81,7 +91,7 @@ func (l *loader) add(key string, raw []byte) error {
 		}
 		return nil
 	}
-	o, err := r.logs[0].Decoder().Decode(raw)
+	o, err := r.decode(0, raw)
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+
+	"github.com/tombolo-sync/tombolo/cloudhub/source/age"
 )
 
 // eviction is what of an Eviction (lifecycle.k8s.io) decides about its ages.
@@ -56,19 +58,19 @@ func activeResponder(object []byte) *responder {
 	return nil
 }
 
-func since(t *time.Time, format, ahead string) (age, bool) {
+func since(t *time.Time, format, ahead string) (age.Age, bool) {
 	if t == nil || t.IsZero() {
-		return age{}, false
+		return age.Age{}, false
 	}
-	return age{Since: t.UTC().Format(time.RFC3339Nano), Format: format, Ahead: ahead}, true
+	return age.Age{Since: t.UTC().Format(time.RFC3339Nano), Format: format, Ahead: ahead}, true
 }
 
 // responderStatus is the age in "Started (3m ago)" and "Completed (3m ago)".
-func responderStatus(object []byte, text string) (age, bool) {
+func responderStatus(object []byte, text string) (age.Age, bool) {
 	state, _, found := strings.Cut(text, " (")
 	r := activeResponder(object)
 	if !found || r == nil || !strings.HasSuffix(text, " ago)") {
-		return age{}, false
+		return age.Age{}, false
 	}
 	t := r.CompletionTime
 	if state == "Started" {
@@ -78,19 +80,19 @@ func responderStatus(object []byte, text string) (age, bool) {
 }
 
 // responderFinish is the age in "in 3m", which becomes "3m ago".
-func responderFinish(object []byte, text string) (age, bool) {
+func responderFinish(object []byte, text string) (age.Age, bool) {
 	r := activeResponder(object)
 	if r == nil || !strings.HasPrefix(text, "in ") && !strings.HasSuffix(text, " ago") {
-		return age{}, false
+		return age.Age{}, false
 	}
 	return since(r.ExpectedCompletionTime, "%s ago", "in %s")
 }
 
 // heartbeat is the age in "3m ago".
-func heartbeat(object []byte, text string) (age, bool) {
+func heartbeat(object []byte, text string) (age.Age, bool) {
 	r := activeResponder(object)
 	if r == nil || !strings.HasSuffix(text, " ago") {
-		return age{}, false
+		return age.Age{}, false
 	}
 	return since(r.HeartbeatTime, "%s ago", "")
 }

@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
-	"strings"
-	"sync"
 
-	"k8s.io/client-go/util/jsonpath"
+	"github.com/tombolo-sync/tombolo/cloudhub/source/age"
 )
 
 // printerColumns are the additional printer columns of one version of a CRD.
@@ -52,42 +49,12 @@ func readPrinterColumns(crd []byte, version string) (printerColumns, error) {
 }
 
 // ages returns the rules of the columns of type date, nil for the others. The first column of a table is none of them.
-func (p printerColumns) ages() []ageRule {
-	rules := make([]ageRule, len(p.columns))
+func (p printerColumns) ages() []age.Rule {
+	rules := make([]age.Rule, len(p.columns))
 	for i, c := range p.columns {
 		if c.Type == "date" {
-			rules[i] = pathAge(c.JSONPath)
+			rules[i] = age.Path(c.JSONPath)
 		}
 	}
 	return rules
-}
-
-// plainPath is a JSON path that only names members.
-var plainPath = regexp.MustCompile(`^(\.[A-Za-z0-9_-]+)+$`)
-
-// pathAge is an age since the time at a JSON path, as apiextensions' tableconvertor finds it. Only for a path that does
-// more than name members is the object decoded.
-func pathAge(path string) ageRule {
-	if plainPath.MatchString(path) {
-		return ageOf(strings.Split(path[1:], ".")...)
-	}
-	p := jsonpath.New("age").AllowMissingKeys(true)
-	if p.Parse("{"+path+"}") != nil {
-		return nil
-	}
-	var mu sync.Mutex // a path that is followed has state
-	return func(object []byte, _ string) (age, bool) {
-		var content any
-		if json.Unmarshal(object, &content) != nil {
-			return age{}, false
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		results, err := p.FindResults(content)
-		if err != nil || len(results) == 0 || len(results[0]) == 0 || !results[0][0].CanInterface() {
-			return age{}, false
-		}
-		t, ok := results[0][0].Interface().(string)
-		return age{Since: t, Format: plainAge}, ok && isTime(t)
-	}
 }

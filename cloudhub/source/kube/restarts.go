@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+
+	"github.com/tombolo-sync/tombolo/cloudhub/source/age"
 )
 
 // podStatus is what of a pod decides when a container was restarted last.
@@ -41,17 +43,17 @@ type containerStatus struct {
 }
 
 // restarts is the age in "5 (3m ago)". Only then is the pod decoded.
-func restarts(object []byte, text string) (age, bool) {
+func restarts(object []byte, text string) (age.Age, bool) {
 	count, _, found := strings.Cut(text, " (")
 	if !found || !strings.HasSuffix(text, " ago)") {
-		return age{}, false
+		return age.Age{}, false
 	}
 	var p podStatus
 	if json.Unmarshal(object, &p) != nil {
-		return age{}, false
+		return age.Age{}, false
 	}
 	last := p.lastRestart()
-	return age{Since: last.UTC().Format(time.RFC3339), Format: count + " (%s ago)"}, !last.IsZero()
+	return age.Age{Since: last.UTC().Format(time.RFC3339), Format: count + " (%s ago)"}, !last.IsZero()
 }
 
 // lastRestart is the time that kube-apiserver prints (printPod): while the pod is being initialized that of its init

@@ -177,6 +177,7 @@ func (r row) build(group string) *Kind {
 		Status: r.has(status),
 		Others: split(r.others),
 	}
+	f.Resource.Columns = f.Printer().Columns()
 	if r.has(scale) {
 		f.Scale = &Scale{Replicas: "spec.replicas", StatusReplicas: "status.replicas", Selector: "spec.selector"}
 	}

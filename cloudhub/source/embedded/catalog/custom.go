@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validation"
 
+	"github.com/tombolo-sync/tombolo/cloudhub/source/embedded/printer"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
@@ -38,8 +39,10 @@ func customFace(d *Definition, v *DefinitionVersion) *Face {
 			Kind: d.Spec.Names.Kind, ListKind: d.Spec.Names.ListKind,
 			Namespaced: d.Spec.Scope == ScopeNamespaced, Custom: true, Fields: selectable(v.SelectableFields),
 		},
-		Served: v.Served,
+		Served: v.Served, Columns: v.Columns,
 	}
+	f.Resource.Columns = f.Printer().Columns()
+	f.Resource.Printer = printer.Name(v.Columns)
 	if v.Schema != nil {
 		f.Schema = v.Schema.OpenAPIV3Schema
 	}

@@ -4,6 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/tombolo-sync/tombolo/cloudhub/source/embedded/printer"
 )
 
 // Definition is a CustomResourceDefinition of apiextensions.k8s.io/v1. Schemas are kept as they came.
@@ -44,7 +46,7 @@ type DefinitionVersion struct {
 	DeprecationWarning *string           `json:"deprecationWarning,omitempty"`
 	Schema             *Validation       `json:"schema,omitempty"`
 	Subresources       *Subresources     `json:"subresources,omitempty"`
-	Columns            []Column          `json:"additionalPrinterColumns,omitempty"`
+	Columns            []printer.Column  `json:"additionalPrinterColumns,omitempty"`
 	SelectableFields   []SelectableField `json:"selectableFields,omitempty"`
 }
 
@@ -64,16 +66,6 @@ type SubresourceScale struct {
 	SpecReplicasPath   string  `json:"specReplicasPath"`
 	StatusReplicasPath string  `json:"statusReplicasPath"`
 	LabelSelectorPath  *string `json:"labelSelectorPath,omitempty"`
-}
-
-// Column is a printer column.
-type Column struct {
-	Name        string `json:"name"`
-	Type        string `json:"type"`
-	Format      string `json:"format,omitempty"`
-	Description string `json:"description,omitempty"`
-	Priority    int32  `json:"priority,omitempty"`
-	JSONPath    string `json:"jsonPath"`
 }
 
 // SelectableField is a path that field selectors may use; it begins with a dot.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/tombolo-sync/tombolo/cloudhub/source/embedded/printer"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
@@ -49,6 +50,8 @@ type Face struct {
 	Scale *Scale
 	// Others are further subresources that can be read and updated: parts of the object under rules of their own.
 	Others []string
+	// Columns are the printer columns of a custom resource.
+	Columns []printer.Column
 	// Schema is the OpenAPI v3 schema of a custom resource; nil when unknown.
 	Schema map[string]any
 }
@@ -73,6 +76,14 @@ func (k *Kind) Custom() bool { return k.Definition != "" }
 
 // Namespaced tells whether objects of the kind live in namespaces.
 func (k *Kind) Namespaced() bool { return k.Stored().Resource.Namespaced }
+
+// Printer returns what prints the face's objects.
+func (f *Face) Printer() *printer.Printer {
+	if f.Resource.Custom {
+		return printer.Custom(f.Columns)
+	}
+	return printer.For(&f.Resource)
+}
 
 // GVK returns the group, version and kind of the face's objects.
 func (f *Face) GVK() schema.GroupVersionKind {
