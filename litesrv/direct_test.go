@@ -79,7 +79,7 @@ func TestRevisionsThatEtcdTakesForNegativeOnes(t *testing.T) {
 	const (
 		last   = "9223372036854775807"
 		first  = "9223372036854775808"
-		max    = "18446744073709551615"
+		most   = "18446744073709551615"
 		beyond = "18446744073709551616"
 	)
 	outOfRange := `resourceVersion: Invalid value: "` + beyond + `": strconv.ParseUint: parsing "` + beyond + `": value out of range`
@@ -101,20 +101,20 @@ func TestRevisionsThatEtcdTakesForNegativeOnes(t *testing.T) {
 			{"?resourceVersion=" + last + "&resourceVersionMatch=Exact", 504, future(last)},
 			{"?resourceVersion=" + first, 504, future(first)},
 			{"?resourceVersion=" + first + "&resourceVersionMatch=Exact", 500, etcd("-9223372036854775808")},
-			{"?resourceVersion=" + max + "&resourceVersionMatch=Exact", 500, etcd("-1")},
-			{"?resourceVersion=" + max + "&limit=2", 500, etcd("-1")},
-			{"?resourceVersion=" + max + "&resourceVersionMatch=NotOlderThan", 504, future(max)},
-			{"/c1?resourceVersion=" + max, 504, future(max)},
+			{"?resourceVersion=" + most + "&resourceVersionMatch=Exact", 500, etcd("-1")},
+			{"?resourceVersion=" + most + "&limit=2", 500, etcd("-1")},
+			{"?resourceVersion=" + most + "&resourceVersionMatch=NotOlderThan", 504, future(most)},
+			{"/c1?resourceVersion=" + most, 504, future(most)},
 			{"?resourceVersion=" + beyond, 400, failure(400, "BadRequest", "invalid resource version: "+outOfRange, "")},
 			{"/c1?resourceVersion=" + beyond, 400, failure(400, "BadRequest", "invalid resource version: "+outOfRange, "")},
 			{"?watch=1&resourceVersion=" + beyond, 500, failure(500, "", outOfRange, "")},
 			{"?watch=1&resourceVersion=" + last, 200, errorFrame(failure(410, "Expired", expiredWatch, ""))},
-			{"?watch=1&resourceVersion=" + max, 200, errorFrame(failure(410, "Expired", expiredWatch, ""))},
+			{"?watch=1&resourceVersion=" + most, 200, errorFrame(failure(410, "Expired", expiredWatch, ""))},
 		} {
 			want(t, get(t, s, path+c.query), c.code, c.body)
 		}
 		synctest.Test(t, func(t *testing.T) {
-			watcher := open(t, s, path+"?watch=1&sendInitialEvents=true&allowWatchBookmarks=1&resourceVersionMatch=NotOlderThan&resourceVersion="+max, false)
+			watcher := open(t, s, path+"?watch=1&sendInitialEvents=true&allowWatchBookmarks=1&resourceVersionMatch=NotOlderThan&resourceVersion="+most, false)
 			defer watcher.leave()
 			if got := watcher.next(); strings.Count(got, "ADDED") != 3 || !strings.Contains(got, "initial-events-end") {
 				t.Errorf("got %q", got)
