@@ -61,7 +61,8 @@ func (g *group) take(m *tombolov1.SyncResponse) (bool, error) {
 	case *tombolov1.SyncResponse_Progress:
 		return true, g.progress(m.Progress)
 	case *tombolov1.SyncResponse_Answer:
-		return true, g.answer(m.Answer)
+		g.answer(m.Answer)
+		return true, nil
 	default:
 		return false, nil
 	}

@@ -80,26 +80,25 @@ func (s *session) ask(a *asked) error {
 }
 
 // answer takes in an answer: it moves the position as progress does, and is told to who waits for it once that is durable.
-func (g *group) answer(m *tombolov1.Answer) error {
+func (g *group) answer(m *tombolov1.Answer) {
 	q := &g.s.questions
 	a := q.pending[m.GetId()]
 	if a == nil {
-		return nil // nobody waited any longer
+		return // nobody waited any longer
 	}
 	delete(q.pending, m.GetId())
 	if m.GetFailure() != "" {
 		a.reply <- reply{err: fmt.Errorf("the hub has no proof: %.300s", m.GetFailure())}
-		return nil
+		return
 	}
 	r := g.s.c.replicas[a.gr]
 	if r == nil || !r.live || r.step.open || len(r.step.exact) > 0 {
 		a.reply <- reply{err: errNotFollowing} // another subscription has begun since
-		return nil
+		return
 	}
 	p := g.part(r)
 	p.upto = max(p.upto, m.GetRev())
 	g.answers = append(g.answers, answered{a, m.GetRev()})
-	return nil
 }
 
 // answered is a question whose answer becomes true with the group.

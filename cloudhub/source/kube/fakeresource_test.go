@@ -118,7 +118,7 @@ func (f *fakeAPI) follow(req *http.Request, s *stream, from uint64, fault chan s
 	mark := time.NewTicker(time.Duration(min(60, max(seconds-2, 1))) * time.Second)
 	defer mark.Stop()
 	for {
-		events, garbage, changed, rev := f.eventsAfter(s, from)
+		events, garbage, changed, _ := f.eventsAfter(s, from)
 		for _, e := range events {
 			s.send(e.kind, e.object)
 			from = e.rev
@@ -129,7 +129,8 @@ func (f *fakeAPI) follow(req *http.Request, s *stream, from uint64, fault chan s
 		select {
 		case <-changed:
 		case <-mark.C:
-			if _, _, _, rev = f.eventsAfter(s, from); rev == 0 {
+			_, _, _, rev := f.eventsAfter(s, from)
+			if rev == 0 {
 				continue
 			}
 			from = rev

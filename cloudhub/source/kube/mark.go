@@ -24,6 +24,13 @@ var errNoMark = errors.New("the API server did not say that nothing has happened
 // advance takes the log to a revision that the cloud has reached, on a resource on which nothing happens, and returns its
 // position. All that wait for that share one watch.
 func (f *feed) advance(ctx context.Context, rev uint64) (uint64, error) {
+	if f.resource.Name == "events" {
+		// They are watched without a cache, so without bookmarks.
+		if at, ok := f.reached(rev); ok {
+			return at, nil
+		}
+		return 0, errNoMark
+	}
 	for range 2 { // a watch that was under way already may have had its bookmark before rev
 		if at, ok := f.reached(rev); ok {
 			return at, nil

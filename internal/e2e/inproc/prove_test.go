@@ -14,6 +14,7 @@ import (
 	"github.com/tombolo-sync/tombolo/cloudhub/source"
 	"github.com/tombolo-sync/tombolo/cloudhub/syncsrv"
 	"github.com/tombolo-sync/tombolo/edgehub/session"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
 // proverOf returns src when it can prove something.
@@ -105,6 +106,46 @@ func TestProvedPositionHasWhatWasWritten(t *testing.T) {
 		}
 	}
 	e.holds(c, "mine")
+}
+
+// TestAnswerComesBehindWhatItProves: of a proof that is there before the hub has sent what it is of, the edge hears later.
+func TestAnswerComesBehindWhatItProves(t *testing.T) {
+	c := newFakeCloud(t)
+	src, e, _ := provingEdge(t, c, allPods)
+	src.answer(func(context.Context, source.Part, uint64) (uint64, error) {
+		c.putMany(300)
+		return src.log.Rev(), nil
+	})
+	for i := range 10 {
+		at, err := e.Prove(t.Context(), podsGVR, session.Part{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap, err := e.pods().SnapshotAt(at)
+		if err != nil || snap.Len() != 300*(i+1) {
+			t.Fatalf("round %d: %d pods at %d: %v", i, snap.Len(), at, err)
+		}
+	}
+	e.holds(c)
+}
+
+// putMany creates pods, all of which the hub's log has at once.
+func (c *fakeCloud) putMany(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var ops []watchlog.Op
+	for range n {
+		c.rev++
+		name := fmt.Sprint("many-", c.rev)
+		raw := fmt.Appendf(nil, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":%q,"namespace":"ns","uid":%q,`+
+			`"resourceVersion":"%d"},"spec":{"nodeName":"mine"}}`, name, name, c.rev)
+		c.objects["ns/"+name] = raw
+		ops = append(ops, watchlog.Op{Key: "ns/" + name, Rev: c.rev, Object: c.decode(raw)})
+	}
+	log := c.current.log
+	if err := log.Commit(log.Snapshot().Plan(ops, c.rev)); err != nil {
+		c.t.Error(err)
+	}
 }
 
 // TestQuestionsAreShared: a hundred who wait at once cost two questions, and none of them is answered by a question from
