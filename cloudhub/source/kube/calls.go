@@ -26,12 +26,14 @@ type calls struct {
 	base   *url.URL
 	caller http.RoundTripper // has no credentials
 	own    http.RoundTripper // has the hub's
+	// acting is set when the hub itself acts as somebody else: then it can't act as an edge, and must not do so with
+	// rights that it was not to use.
+	acting bool
 }
 
+var errActing = errors.New("the hub's kubeconfig makes it act as another user, so it can't act as an edge")
+
 func newCalls(config *rest.Config, base *url.URL) (*calls, error) {
-	if config.Impersonate.UserName != "" {
-		return nil, errors.New("kube: a hub that impersonates a user can't impersonate edges")
-	}
 	caller, err := plainTransport(rest.AnonymousClientConfig(config))
 	if err != nil {
 		return nil, err
@@ -40,7 +42,7 @@ func newCalls(config *rest.Config, base *url.URL) (*calls, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &calls{base: base, caller: caller, own: own}, nil
+	return &calls{base: base, caller: caller, own: own, acting: config.Impersonate.UserName != ""}, nil
 }
 
 // plainTransport returns a transport that leaves bodies and headers as they are, except for credentials.
@@ -69,10 +71,19 @@ func (k *Kube) Caller() http.RoundTripper { return toServer{k.calls.base, k.call
 // Edge returns the way for requests of an edge's own user, whom the hub impersonates: user tombolo:edge:NAME in the
 // groups tombolo:edges and system:authenticated. The requests must not have an Authorization header.
 func (k *Kube) Edge(name string) http.RoundTripper {
+	if k.calls.acting {
+		return refusing{errActing}
+	}
 	return toServer{k.calls.base, transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig{
 		UserName: edgeUser + name, Groups: []string{edgeGroup, allAuthenticated},
 	}, k.calls.own)}
 }
+
+// refusing sends nothing.
+type refusing struct{ err error }
+
+// RoundTrip returns why.
+func (r refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.err }
 
 // toServer sends requests, which have a path and a query alone, to the API server.
 type toServer struct {
