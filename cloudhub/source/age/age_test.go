@@ -31,8 +31,8 @@ func TestTimesAreFoundWhereTheServerFindsThem(t *testing.T) {
 
 func TestAgesAreCells(t *testing.T) {
 	for want, a := range map[string]Age{
-		`{"since":"t","format":"%s"}`:                      {Since: "t", Format: Plain},
-		`{"since":"t","format":"\"%s"}`:                    {Since: "t", Format: `"%s`},
+		`{"since":"t","format":"%s"}`:                     {Since: "t", Format: Plain},
+		`{"since":"t","format":"\"%s"}`:                   {Since: "t", Format: `"%s`},
 		`{"since":"t","format":"%s ago","ahead":"in %s"}`: {Since: "t", Format: "%s ago", Ahead: "in %s"},
 	} {
 		if got := string(a.Append(nil)); got != want {

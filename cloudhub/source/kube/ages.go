@@ -112,10 +112,10 @@ func agreedAge(object []byte, text string) (age.Age, bool) {
 		return a, false
 	}
 	const tolerance = time.Minute
-	real := time.Since(created)
+	old := time.Since(created)
 	// What the text has to lie between, in its own coarse terms.
 	for d := -tolerance; d <= tolerance; d += time.Second {
-		if duration.HumanDuration(real+d) == text {
+		if duration.HumanDuration(old+d) == text {
 			return a, true
 		}
 	}

@@ -46,8 +46,8 @@ func (p *Printer) Cells(object []byte) []byte {
 	return append(out, ']')
 }
 
-func (p *Printer) add(c metav1.TableColumnDefinition, print cell) {
-	p.columns, p.cells = append(p.columns, c), append(p.cells, print)
+func (p *Printer) add(column metav1.TableColumnDefinition, c cell) {
+	p.columns, p.cells = append(p.columns, column), append(p.cells, c)
 }
 
 // named begins a printer with the name.
