@@ -18,7 +18,7 @@ var connectionHeaders = []string{
 var proxyHeaders = []string{"X-Remote-", "X-Forwarded-", "X-Real-Ip", "Forwarded"}
 
 // webSocketToken begins a WebSocket protocol that is a bearer token (apiserver pkg/authentication/request/websocket).
-const webSocketToken = "base64url.bearer.authorization.k8s.io."
+const webSocketToken = "base64url.bearer.authorization.k8s.io." //nolint:gosec // it is none itself
 
 // upgradeOf returns what a header wants its connection to become: "" for nothing.
 func upgradeOf(h http.Header) string {

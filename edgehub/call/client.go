@@ -66,7 +66,7 @@ func (c *Client) carry(w http.ResponseWriter, r *http.Request, within bool) erro
 	if err := x.begin(); err != nil {
 		return c.explain(r, err, x)
 	}
-	if err := x.finish(); err != nil {
+	if err := x.finish(r.Context()); err != nil {
 		c.metrics.cut.Inc()
 		c.log.Debug("answer cut short", "method", r.Method, "path", r.URL.Path, "err", err)
 		if !x.hijacked {

@@ -132,9 +132,9 @@ func (x *exchange) begin() error {
 }
 
 // finish passes the answer on. An error means that it is cut short.
-func (x *exchange) finish() error {
+func (x *exchange) finish(ctx context.Context) error {
 	if x.answer.GetStatus() == http.StatusSwitchingProtocols {
-		return x.upgrade()
+		return x.upgrade(ctx)
 	}
 	sized := x.writeHeader()
 	if !sized {

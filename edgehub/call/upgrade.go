@@ -29,14 +29,14 @@ func upgrades(r *http.Request) bool {
 
 // upgrade takes over the client's connection and passes bytes both ways until the hub has no more, or either side is
 // gone.
-func (x *exchange) upgrade() error {
+func (x *exchange) upgrade(ctx context.Context) error {
 	conn, buffered, err := x.rc.Hijack()
 	if err != nil {
 		return fmt.Errorf("take over the connection: %w", err)
 	}
 	x.hijacked = true
 	_ = conn.SetDeadline(time.Time{})
-	stop := context.AfterFunc(x.r.Context(), func() { _ = conn.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	defer x.uploads.Wait()
 	defer conn.Close() //nolint:errcheck // nothing is left to be written

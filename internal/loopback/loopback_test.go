@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func ask(t *testing.T, ctx context.Context, h http.HandlerFunc, method string, body io.Reader) (*http.Response, error) {
+func ask(ctx context.Context, t *testing.T, h http.HandlerFunc, method string, body io.Reader) (*http.Response, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, "/path?query=1", body)
 	if err != nil {
@@ -26,7 +26,7 @@ func ask(t *testing.T, ctx context.Context, h http.HandlerFunc, method string, b
 
 func TestBodiesStreamBothWays(t *testing.T) {
 	in, out := io.Pipe()
-	resp, err := ask(t, t.Context(), func(w http.ResponseWriter, r *http.Request) {
+	resp, err := ask(t.Context(), t, func(w http.ResponseWriter, r *http.Request) {
 		if r.RequestURI != "/path?query=1" {
 			t.Errorf("URI %q", r.RequestURI)
 		}
@@ -63,7 +63,7 @@ func TestAHandlerEndsWithItsRequest(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}
-	resp, err := ask(t, t.Context(), wait, "GET", nil)
+	resp, err := ask(t.Context(), t, wait, "GET", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestAHandlerEndsWithItsRequest(t *testing.T) {
 	in, out := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		_, err := ask(t, ctx, wait, "POST", in)
+		_, err := ask(ctx, t, wait, "POST", in)
 		done <- err
 	}()
 	<-ended
@@ -85,7 +85,7 @@ func TestAHandlerEndsWithItsRequest(t *testing.T) {
 }
 
 func TestAPanicCutsTheAnswer(t *testing.T) {
-	resp, err := ask(t, t.Context(), func(w http.ResponseWriter, _ *http.Request) {
+	resp, err := ask(t.Context(), t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "half")
 		panic(http.ErrAbortHandler)
 	}, "GET", nil)
@@ -99,7 +99,7 @@ func TestAPanicCutsTheAnswer(t *testing.T) {
 }
 
 func TestHeadHasNoBody(t *testing.T) {
-	resp, err := ask(t, t.Context(), func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "body") }, "HEAD", strings.NewReader(""))
+	resp, err := ask(t.Context(), t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "body") }, "HEAD", strings.NewReader(""))
 	if err != nil {
 		t.Fatal(err)
 	}
