@@ -108,23 +108,33 @@ func TestConformanceOfEdge(t *testing.T) {
 	e := newTLSEdge(t, "edge-1", nil, h.sync)
 	e.start()
 	e.awaitContact(true)
-	for name, contentType := range map[string]string{"protobuf": "", "JSON": "application/json"} {
-		t.Run(name, func(t *testing.T) {
-			s := newSuite(t, e.kubeconfig(cluster.AdminToken), "--kube-api-content-type="+contentType)
-			begin := time.Now()
-			ran := s.named(expectedSpecs(t), 3)
-			passed := passedSpecs(t, ran)
-			t.Logf("%d specs passed in %s", len(passed), time.Since(begin).Round(time.Second))
-			for _, r := range ran {
-				if r.State != "passed" {
-					t.Error(r)
-				}
-			}
-			for _, name := range expectedSpecs(t) {
-				if !passed[name] {
-					t.Errorf("did not pass: %s", name)
-				}
-			}
-		})
+	kubeconfig := e.kubeconfig(cluster.AdminToken)
+	t.Run("protobuf", func(t *testing.T) { mustPass(t, newSuite(t, kubeconfig)) })
+	t.Run("JSON", func(t *testing.T) { mustPass(t, newSuite(t, kubeconfig, "--kube-api-content-type=application/json")) })
+	answered := mustMetric(t, e.http, "tombolo_litesrv_requests_total")
+	asked, watched := mustMetric(t, h.http, "tombolo_hub_calls_total"), mustMetric(t, e.http, "tombolo_litesrv_watch_events_total")
+	t.Logf("%g requests, %g of them passed on; %g events", answered, asked, watched)
+	if watched == 0 {
+		t.Error("no watch was served by the edge itself")
+	}
+}
+
+// mustPass runs all specs of the list, and they have to pass.
+func mustPass(t *testing.T, s *suite) {
+	t.Helper()
+	begin := time.Now()
+	expected := expectedSpecs(t)
+	ran := s.named(expected, 6)
+	passed := passedSpecs(t, ran)
+	t.Logf("%d specs passed in %s", len(passed), time.Since(begin).Round(time.Second))
+	for _, r := range ran {
+		if r.State != "passed" {
+			t.Error(r)
+		}
+	}
+	for _, name := range expected {
+		if !passed[name] {
+			t.Errorf("did not pass: %s", name)
+		}
 	}
 }
