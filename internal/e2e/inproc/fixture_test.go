@@ -43,6 +43,8 @@ type fakeCloud struct {
 	objects map[string][]byte // of pods, by key
 	current *fakeSource
 	known   bool // whether the resource exists
+	// printed is what every pod's cells hold; "" when the cloud gives no tables.
+	printed string
 }
 
 func newFakeCloud(t *testing.T) *fakeCloud {
@@ -85,7 +87,11 @@ func (c *fakeCloud) bookmark() uint64 {
 }
 
 func (c *fakeCloud) decode(raw []byte) *watchlog.Object {
-	o, err := watchlog.NewDecoder(pods()).Decode(raw)
+	var cells []byte
+	if c.printed != "" {
+		cells = fmt.Appendf(nil, "[%q]", c.printed)
+	}
+	o, err := watchlog.NewDecoder(pods()).DecodeRow(raw, cells)
 	if err != nil {
 		panic(err) // a fault of the test
 	}
@@ -120,7 +126,11 @@ type fakeSource struct {
 func (c *fakeCloud) source() *fakeSource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := &fakeSource{cloud: c, log: watchlog.New(pods(), watchlog.Config{}), docs: apidoc.NewSet()}
+	r := pods()
+	if c.printed != "" {
+		r.Columns = fmt.Sprintf(`[{"name":%q}]`, c.printed)
+	}
+	s := &fakeSource{cloud: c, log: watchlog.New(r, watchlog.Config{}), docs: apidoc.NewSet()}
 	s.docs.Replace([]apidoc.Document{{Path: "/version", MediaType: "application/json", Body: apidoc.Pack([]byte(`{"major":"1"}`))}})
 	c.current = s
 	return s

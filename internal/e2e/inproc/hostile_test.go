@@ -141,6 +141,11 @@ func state(e *edge) string {
 func TestHubThatBreaksTheRules(t *testing.T) {
 	damaged := putOp("b", "u2", 110)
 	damaged.Data[len(damaged.Data)-3] ^= 1
+	damagedCells := putOp("b", "u2", 110)
+	damagedCells.Cells = []byte(`["b"]`)
+	badCells := putOp("b", "u2", 110)
+	badCells.Cells = []byte(`["b"`)
+	badCells.Crc32C = delta.Checksum(badCells.Data, badCells.Cells)
 	otherKey := putOp("b", "u2", 110)
 	otherKey.Key = "ns/c"
 	notJSON := putOp("b", "u2", 110)
@@ -155,6 +160,8 @@ func TestHubThatBreaksTheRules(t *testing.T) {
 	}
 	for name, m := range map[string]*tombolov1.SyncResponse{
 		"a damaged object":            ops(damaged),
+		"damaged cells":               ops(damagedCells),
+		"cells that are no JSON":      ops(badCells),
 		"an object under another key": ops(otherKey),
 		"an object that is no JSON":   ops(notJSON),
 		"a patch nobody agreed on":    ops(patch),
