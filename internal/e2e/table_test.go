@@ -186,7 +186,7 @@ func compareTables(t *testing.T, s *site, c *cluster.Cluster) {
 			want, wantErr := tryKubectl(t, c, "", args...)
 			got, gotErr := tryKubectl(t, c, "", append([]string{"--server", s.local.base}, args...)...)
 			if wantErr != nil || gotErr != nil {
-				return fmt.Errorf("%.60s: %v\n%.500s\n%v\n%.500s", line, gotErr, got, wantErr, want)
+				return fmt.Errorf("%.60s: %w\n%.500s\n%w\n%.500s", line, gotErr, got, wantErr, want)
 			}
 			if err := samePrinted(want, got, time.Since(start)); err != nil {
 				return fmt.Errorf("%.60s: %w", line, err)
