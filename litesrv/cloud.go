@@ -51,3 +51,13 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request, local func()) {
 		}
 	}
 }
+
+// beyond has the cloud answer a read of what is held here with no more than could be held here. It returns false, and
+// nothing is answered, when that can't be had or the cloud refuses.
+func (s *Server) beyond(w http.ResponseWriter, r *http.Request) bool {
+	if s.cfg.Beyond == nil {
+		return false
+	}
+	t := &trial{ResponseWriter: w, header: w.Header().Clone()}
+	return s.cfg.Beyond(t, r) && !t.refused
+}

@@ -50,9 +50,10 @@ type Config struct {
 	// Online tells whether Fallback can answer at this moment. While it can, it is also asked for what does not exist
 	// here: objects, resources and documents that the cloud may have. nil means always.
 	Online func() bool
-	// Beyond answers, while the backend is live, exact reads of positions that have left the window, with objects that
-	// could be held here and no others. It replaces headers that are set already, and returns false, without having
-	// answered, when it can't. nil never can.
+	// Beyond answers, while the backend is live, those reads of what is held that the store can't answer, with objects that
+	// could be held here and no others: exact reads of positions that have left the window, reads of positions that
+	// kube-apiserver does not wait for, and protobuf that can't be made here. It replaces headers that are set already, and
+	// returns false, without having answered, when it can't. nil never can.
 	Beyond func(w http.ResponseWriter, r *http.Request) bool
 	// Synced is the "sync" check of /readyz: nil once every resource has finished its first sync. nil means it has.
 	Synced func() error

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -26,19 +27,23 @@ type protobufs struct {
 	held  atomic.Int64 // bytes of messages that lists hold on to, see holdLimit
 
 	mu sync.RWMutex // guards failed
-	// failed has the kinds of which there was an object that couldn't be encoded. It stays so: a newer API server writes
-	// more of them.
-	failed map[failedKind]bool
+	// failed has the resources of which there was an object that couldn't be encoded. It stays so while the log is the same:
+	// a newer API server writes more of them. Another log has a resource of its own, so it begins without.
+	failed map[failedResource]bool
 }
 
-// failedKind is a kind in one of its shapes.
-type failedKind struct {
-	typeMeta
-	partial bool
+// failedResource is the resource of a log in one of its shapes. It is named and not held.
+type failedResource struct {
+	resource weak.Pointer[watchlog.Resource]
+	partial  bool
+}
+
+func failedIn(r *watchlog.Resource, s shape) failedResource {
+	return failedResource{weak.Make(r), s.kind != ""}
 }
 
 func newProtobufs(log *slog.Logger) *protobufs {
-	return &protobufs{log: log, cache: newMessageCache(), failed: map[failedKind]bool{}}
+	return &protobufs{log: log, cache: newMessageCache(), failed: map[failedResource]bool{}}
 }
 
 // can tells whether objects of a resource can be had in protobuf, as far as is known before they are encoded.
@@ -48,52 +53,62 @@ func (p *protobufs) can(r *watchlog.Resource, s shape) bool {
 	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return !p.failed[failedKind{typeMeta{r.APIVersion(), r.Kind}, s.kind != ""}]
+	return !p.failed[failedIn(r, s)]
 }
 
 // message returns the message of an object with rev as its resourceVersion, which must not be changed. Any error wraps
 // errUnproducible.
 func (p *protobufs) message(r *watchlog.Resource, s shape, o *watchlog.Object, rev uint64) ([]byte, error) {
 	key := messageKey{object: weak.Make(o), rev: rev, partial: s.kind != ""}
-	return p.cache.get(key, func() ([]byte, error) {
+	message, err := p.cache.get(key, func() ([]byte, error) {
 		if s.kind == "" && rev == o.Rev() {
-			return p.encode(r, s, o.JSON())
+			return encode(r, s, o.JSON())
 		}
 		scratch := getBuffer()
 		defer putBuffer(scratch)
 		*scratch = s.appendObject(*scratch, o, rev)
-		return p.encode(r, s, *scratch)
+		return encode(r, s, *scratch)
 	})
+	if err != nil {
+		p.giveUp(r, s, err)
+	}
+	return message, err
 }
 
 // bookmark returns the message of a bookmark.
 func (p *protobufs) bookmark(r *watchlog.Resource, s shape, rev uint64, initial bool) ([]byte, error) {
-	return p.encode(r, s, appendBookmark(nil, r, rev, initial, s))
+	message, err := encode(r, s, appendBookmark(nil, r, rev, initial, s))
+	if err != nil {
+		p.giveUp(r, s, err)
+	}
+	return message, err
 }
 
 // encode returns the message of an object's JSON, or of the JSON of its metadata.
-func (p *protobufs) encode(r *watchlog.Resource, s shape, raw []byte) (message []byte, err error) {
+func encode(r *watchlog.Resource, s shape, raw []byte) (message []byte, err error) {
 	if s.kind == "" {
 		message, err = kinds.Encode(r.APIVersion(), r.Kind, raw)
 	} else {
 		message, err = kinds.EncodePartial(raw)
 	}
 	if err != nil {
-		p.giveUp(r, s, err)
 		return nil, fmt.Errorf("%w: %w", errUnproducible, err)
 	}
 	return message, nil
 }
 
-// giveUp remembers that a kind can't be encoded.
+// giveUp remembers that a resource can't be encoded, and forgets those that are no more.
 func (p *protobufs) giveUp(r *watchlog.Resource, s shape, err error) {
-	kind := failedKind{typeMeta{r.APIVersion(), r.Kind}, s.kind != ""}
+	failed := failedIn(r, s)
 	p.mu.Lock()
-	known := p.failed[kind]
-	p.failed[kind] = true
+	known := p.failed[failed]
+	if !known {
+		maps.DeleteFunc(p.failed, func(f failedResource, _ bool) bool { return f.resource.Value() == nil })
+		p.failed[failed] = true
+	}
 	p.mu.Unlock()
 	if !known {
-		p.log.Warn("no protobuf of this kind any more", "apiVersion", kind.apiVersion, "kind", kind.kind, "error", err)
+		p.log.Warn("no protobuf of this kind any more", "apiVersion", r.APIVersion(), "kind", r.Kind, "error", err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,15 @@ var definitions = &watchlog.Resource{
 
 // teapot is the cloud.
 var teapot = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+
+// teapotWithin is the cloud for reads of what is held; what is asked of it without that is a fault.
+func teapotWithin(c *Config) {
+	c.Beyond = func(w http.ResponseWriter, r *http.Request) bool {
+		teapot(w, r)
+		return true
+	}
+	c.Fallback = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("the answer would not be narrowed") })
+}
 
 // frames returns the events of a watch in protobuf: their types and the names and revisions of what is in them.
 func frames(t testing.TB, body []byte) (all []string) {
@@ -58,7 +68,6 @@ func TestNewerKinds(t *testing.T) {
 		w.load(pods, thing{ns: "t1", name: "a", rest: known}, thing{ns: "t1", name: "b", rest: future})
 		return w, w.server(set...)
 	}
-	cloud := func(c *Config) { c.Fallback = teapot }
 	is := func(s *Server, path, accept string, code int, mediaType string) {
 		t.Helper()
 		got := get(t, s, path, "Accept", accept)
@@ -78,7 +87,7 @@ func TestNewerKinds(t *testing.T) {
 		w.cut(time.Now())
 		is(s, path+"b", either, 200, "application/json")
 
-		w, s = load(cloud)
+		w, s = load(teapotWithin)
 		is(s, path+"a", either, 200, asProtobuf)
 		is(s, unproducible, either, http.StatusTeapot, "")
 		is(s, path+"a", either, http.StatusTeapot, "")
@@ -89,14 +98,20 @@ func TestNewerKinds(t *testing.T) {
 		is(s, path+"b", either, 200, "application/json")
 		is(s, path+"b", asProtobuf, 406, asProtobuf)
 
-		w, s = load(cloud)
+		w, s = load(teapotWithin)
 		w.cut(time.Now())
 		is(s, unproducible, either, 200, "application/json")
 
 		for _, unhelpful := range []func(*Config){
-			func(c *Config) { c.Fallback, c.Online = teapot, func() bool { return false } },
+			func(c *Config) { c.Fallback = teapot }, // what it sees is not narrowed
 			func(c *Config) {
-				c.Fallback = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+				c.Fallback, c.Beyond = teapot, func(http.ResponseWriter, *http.Request) bool { return false }
+			},
+			func(c *Config) {
+				c.Beyond = func(w http.ResponseWriter, _ *http.Request) bool {
+					w.WriteHeader(http.StatusForbidden)
+					return true
+				}
 			},
 		} {
 			_, s = load(unhelpful)
@@ -106,12 +121,50 @@ func TestNewerKinds(t *testing.T) {
 	}
 }
 
+// TestAnotherLogBeginsWithoutNotes: that a resource can't be had in protobuf is forgotten with its log.
+func TestAnotherLogBeginsWithoutNotes(t *testing.T) {
+	const path = "/api/v1/namespaces/t1/pods/a"
+	const either = asProtobuf + ",application/json;q=0.5"
+	w := newWorld(t, 100)
+	first, second := *pods, *pods // each log has one of its own
+	w.load(&first, thing{ns: "t1", name: "a", rest: future})
+	s := w.server()
+	for range 2 {
+		if got := get(t, s, path, "Accept", either).Header().Get("Content-Type"); got != "application/json" {
+			t.Errorf("of the first log: %s", got)
+		}
+	}
+	w.load(&second, thing{ns: "t1", name: "a", rest: known})
+	if got := get(t, s, path, "Accept", either).Header().Get("Content-Type"); got != asProtobuf {
+		t.Errorf("of the second log: %s", got)
+	}
+	if !s.proto.can(&second, shape{}) || s.proto.can(&first, shape{}) {
+		t.Error("the note is of another log")
+	}
+}
+
+// TestAnEncoderThatPanicsIsNotAskedAgain: the request fails, and those that follow are answered without it.
+func TestAnEncoderThatPanicsIsNotAskedAgain(t *testing.T) {
+	w := newWorld(t, 100)
+	l := w.load(pods, thing{ns: "t1", name: "a", rest: known})
+	s := w.server()
+	o := l.Snapshot().Get("t1/a")
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = s.proto.cache.get(messageKey{object: weak.Make(o), rev: o.Rev()}, func() ([]byte, error) { panic("a fault") })
+	}()
+	got := get(t, s, "/api/v1/namespaces/t1/pods/a", "Accept", asProtobuf+",application/json;q=0.5")
+	if as := got.Header().Get("Content-Type"); got.Code != http.StatusOK || as != "application/json" {
+		t.Errorf("%d as %s", got.Code, as)
+	}
+}
+
 // TestKindsWithoutAType is about built-in kinds that are never had in protobuf.
 func TestKindsWithoutAType(t *testing.T) {
 	w := newWorld(t, 100)
 	w.load(definitions, thing{name: "a"})
 	const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-	alone, backed := w.server(), w.server(func(c *Config) { c.Fallback = teapot })
+	alone, backed := w.server(), w.server(teapotWithin)
 	for _, c := range []struct {
 		s      *Server
 		accept string

@@ -40,8 +40,8 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, t target, l *watch
 	s.respond(r.Context(), q)
 }
 
-// respond answers, or has the cloud answer what can't be encoded here. When that refuses to, it is the client's next choice
-// that is encoded.
+// respond answers, or has the cloud answer what can't be encoded here, with no more than could be held here. When that
+// can't be had, it is the client's next choice that is encoded.
 func (s *Server) respond(ctx context.Context, q *read) {
 	err := s.answer(ctx, q)
 	for errors.Is(err, errUnproducible) {
@@ -51,10 +51,10 @@ func (s *Server) respond(ctx context.Context, q *read) {
 	}
 	switch {
 	case errors.Is(err, errElsewhere):
-		s.ask(q.w, q.r, func() {
+		if !s.beyond(q.w, q.r) {
 			q.alone = true
 			s.respond(ctx, q)
-		})
+		}
 	case err != nil:
 		s.fail(q.w, q.r, err)
 	}
@@ -74,15 +74,15 @@ func (s *Server) represent(q *read) error {
 }
 
 // producible chooses the representation of those that can be had. What would be protobuf with kube-apiserver but can't be
-// produced here is the cloud's to answer if that can be reached, which errElsewhere says, else the client's next choice,
-// as it is at once for a table that the cloud has none of either.
+// produced here is the cloud's to answer while it is followed, which errElsewhere says, else the client's next choice, as
+// it is at once for a table that the cloud has none of either.
 func (s *Server) producible(q *read) (representation, error) {
 	all := offer{object: true, protobuf: !q.res.Custom, partial: true, table: true}
 	form, err := negotiate(q.r, all)
 	if err != nil || s.can(q.res, form) {
 		return form, err
 	}
-	if _, lost := q.log.Lost(); form.encoding == encodeProtobuf && !lost && !q.alone && s.online() {
+	if _, lost := q.log.Lost(); form.encoding == encodeProtobuf && !lost && !q.alone && s.cfg.Beyond != nil {
 		return form, errElsewhere
 	}
 	all.protobuf = all.protobuf && s.proto.can(q.res, shape{})

@@ -12,7 +12,7 @@ import (
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var beyond errBeyond
 	switch {
-	case errors.As(err, &beyond) && s.cfg.Beyond != nil && beyond.live && s.cfg.Beyond(w, r):
+	case errors.As(err, &beyond) && beyond.live && s.beyond(w, r):
 	case errors.Is(err, context.DeadlineExceeded):
 		timedOut(w)
 	case errors.Is(err, context.Canceled):
