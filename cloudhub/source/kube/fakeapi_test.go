@@ -20,6 +20,7 @@ type fakeAPI struct {
 	rev       uint64
 	resources []*fakeResource
 	changed   chan struct{} // closed at the next change
+	gate      chan struct{} // requests wait until it is closed; nil when they don't
 	down      int           // status that every request is answered with; 0 when up
 	version   string        // body of /version
 	etags     bool          // aggregated discovery carries an ETag
@@ -303,8 +304,11 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	f.mu.Lock()
 	query, _ := url.QueryUnescape(req.URL.RawQuery)
 	f.requests = append(f.requests, req.URL.Path+"?"+query)
-	down := f.down
+	down, gate := f.down, f.gate
 	f.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
 	if down != 0 {
 		fail(w, down, "ServiceUnavailable", "down for the test")
 		return

@@ -117,8 +117,8 @@ func (f *fakeAPI) follow(req *http.Request, s *stream, from uint64, fault chan s
 	defer end.Stop()
 	mark := time.NewTicker(time.Duration(min(60, max(seconds-2, 1))) * time.Second)
 	defer mark.Stop()
-	for {
-		events, garbage, changed, _ := f.eventsAfter(s, from)
+	for due := false; ; {
+		events, garbage, changed, rev := f.eventsAfter(s, from)
 		for _, e := range events {
 			s.send(e.kind, e.object)
 			from = e.rev
@@ -126,15 +126,15 @@ func (f *fakeAPI) follow(req *http.Request, s *stream, from uint64, fault chan s
 		if garbage != "" {
 			s.send("MODIFIED", garbage)
 		}
+		if due && rev > 0 { // what happened up to there has just been sent
+			from = rev
+			s.bookmark(rev, false)
+		}
+		due = false
 		select {
 		case <-changed:
 		case <-mark.C:
-			_, _, _, rev := f.eventsAfter(s, from)
-			if rev == 0 {
-				continue
-			}
-			from = rev
-			s.bookmark(rev, false)
+			due = true
 		case <-end.C:
 			return
 		case <-req.Context().Done():
