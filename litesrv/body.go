@@ -19,10 +19,9 @@ const (
 // body writes the body of one answer in chunks, indented or compressed if that was asked for. Callers append to buf and
 // call spill now and then, and finish at the end. It is used by one goroutine.
 type body struct {
-	w      http.ResponseWriter
-	rc     *http.ResponseController
-	status int
-	gzip   bool // the client takes gzip
+	w    http.ResponseWriter
+	rc   *http.ResponseController
+	gzip bool // the client takes gzip
 
 	buf     []byte
 	pooled  *[]byte
@@ -33,9 +32,9 @@ type body struct {
 	failure error // the first error of a write; nothing is written behind it
 }
 
-// newBody starts an answer to r in the representation p.
-func newBody(w http.ResponseWriter, r *http.Request, status int, p representation) *body {
-	b := &body{w: w, rc: http.NewResponseController(w), status: status, gzip: takesGzip(r), pooled: getBuffer()}
+// newBody starts an answer to r, a success, in the representation p.
+func newBody(w http.ResponseWriter, r *http.Request, p representation) *body {
+	b := &body{w: w, rc: http.NewResponseController(w), gzip: takesGzip(r), pooled: getBuffer()}
 	b.buf = *b.pooled
 	if p.pretty {
 		b.pretty, b.indent = &indenter{}, getBuffer()
@@ -106,7 +105,7 @@ func (b *body) write() {
 	if b.zip != nil {
 		_, err = b.zip.Write(out)
 	} else {
-		_, err = b.w.Write(out)
+		_, err = b.w.Write(out) //nolint:gosec // the type is one of an API, which no browser renders
 	}
 	b.keep(err)
 }
@@ -119,7 +118,7 @@ func (b *body) begin(first int) {
 		b.w.Header().Add("Vary", "Accept-Encoding")
 		b.zip = getGzip(b.w)
 	}
-	b.w.WriteHeader(b.status)
+	b.w.WriteHeader(http.StatusOK)
 }
 
 func (b *body) keep(err error) {

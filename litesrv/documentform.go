@@ -81,7 +81,7 @@ func (f *documentForm) write(w http.ResponseWriter, r *http.Request) error {
 		return f.writeEncoded(w, r)
 	}
 	f.pretty = f.Path != "/version" && (f.pretty || wantsPretty(r))
-	b := newBody(w, r, http.StatusOK, f.representation)
+	b := newBody(w, r, f.representation)
 	h.Set("Content-Type", f.MediaType)
 	if _, err := f.Body.WriteTo(b); err != nil {
 		b.abandon()
@@ -97,7 +97,7 @@ func (f *documentForm) writeEncoded(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	b := newBody(w, r, http.StatusOK, f.representation)
+	b := newBody(w, r, f.representation)
 	w.Header().Set("Content-Type", f.mediaType()+strings.TrimPrefix(f.MediaType, "application/json"))
 	if f.encoding == encodeYAML {
 		b.buf, err = appendYAML(b.buf, text)

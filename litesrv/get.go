@@ -3,7 +3,6 @@ package litesrv
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -54,7 +53,7 @@ func (s *Server) missing(q *read, notFound error) error {
 
 // writeObject answers with an object.
 func (s *Server) writeObject(q *read, o *watchlog.Object) error {
-	b := newBody(q.w, q.r, http.StatusOK, q.form)
+	b := newBody(q.w, q.r, q.form)
 	out, err := s.appendObject(b.buf, q, o)
 	if err != nil {
 		b.abandon()

@@ -45,7 +45,7 @@ func (s *Server) list(ctx context.Context, q *read, o *listOptions, timeout time
 
 // writePage answers with a list. When it turns out in the midst of that that it can't be encoded, the connection is cut.
 func (s *Server) writePage(q *read, p *page) error {
-	b := newBody(q.w, q.r, http.StatusOK, q.form)
+	b := newBody(q.w, q.r, q.form)
 	w := pageWriter{page: p, res: q.res, form: q.form, body: b, proto: s.proto}
 	err := w.write()
 	switch {

@@ -69,7 +69,9 @@ func (s *socket) cut(frames []byte) (message, rest []byte) {
 func (s *socket) ignore() {
 	s.MaxPayloadBytes = socketIntake
 	var message []byte
-	for websocket.Message.Receive(s.Conn, &message) == nil {
+	var err error
+	for err == nil {
+		err = websocket.Message.Receive(s.Conn, &message)
 	}
 }
 

@@ -47,7 +47,7 @@ func writeStatus(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Set("Content-Type", p.mediaType())
 	w.WriteHeader(int(status.Code))
-	_, _ = w.Write(raw) // there is no one to tell
+	_, _ = w.Write(raw) //nolint:gosec // the type is one of an API, which no browser renders; there is no one to tell of an error
 }
 
 // statusYAML returns a Status, which raw is the JSON of, as YAML. When that can't hold a text of it, it says so instead,

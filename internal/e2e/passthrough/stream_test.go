@@ -98,7 +98,7 @@ func TestARequestsBodyStreamsWhileItIsAnswered(t *testing.T) {
 func TestASlowClientHoldsUpTheAPIServer(t *testing.T) {
 	var written atomic.Int64
 	done := make(turns)
-	r := newRig(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	r := newRig(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		defer close(done)
 		chunk := make([]byte, 64<<10)
 		for range 8192 { // 512 MiB
