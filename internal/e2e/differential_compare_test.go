@@ -245,7 +245,7 @@ func exactQuery(p inquiry, rev uint64) string {
 		q.Set("resourceVersion", strconv.FormatUint(rev, 10))
 		q.Set("resourceVersionMatch", "Exact")
 	}
-	if p.zero {
+	if p.zero && !strings.HasSuffix(p.path, "/events") { // those are not cached
 		q.Del("limit")
 	}
 	return q.Encode()

@@ -53,6 +53,7 @@ var subjects = []subject{
 	{resource{"deployments.apps", "/apis/apps/v1", "deployments"}, true, []string{"metadata.name=s-1", "status.replicas=1"}},
 	{resource{"leases.coordination.k8s.io", "/apis/coordination.k8s.io/v1", "leases"}, true, []string{"metadata.name=s-1", "x=y"}},
 	{resource{"services", "/api/v1", "services"}, true, []string{"spec.type=ClusterIP", "spec.clusterIP=None", "metadata.name==s-0"}},
+	{resource{"events", "/api/v1", "events"}, true, []string{"involvedObject.name=s-1", "reason=Pulled", "type!=Normal", "source=kubelet", "metadata.name=s-3", "x=y"}},
 	{widgets, true, []string{"spec.color=red", "spec.color!=red", ".spec.color=red", "spec.size=3", "metadata.name=s-1"}},
 }
 

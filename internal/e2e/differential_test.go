@@ -176,6 +176,10 @@ func differentialBody(s subject, namespace, name string, n int) string {
 	case "deployments":
 		return fmt.Sprintf(`{"kind":"Deployment","apiVersion":"apps/v1",%s,"spec":{"replicas":%d,"selector":{"matchLabels":{"x":"y"}},`+
 			`"template":{"metadata":{"labels":{"x":"y"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`, meta, n)
+	case "events":
+		return fmt.Sprintf(`{"kind":"Event","apiVersion":"v1",%s,"involvedObject":{"kind":"Pod","namespace":%q,"name":"s-%d"},"reason":%q,"type":%q,`+
+			`"source":{"component":"kubelet"},"firstTimestamp":"2026-01-02T03:04:05Z","lastTimestamp":"2026-01-02T03:05:05Z","count":%d}`,
+			meta, namespace, n, []string{"Pulled", "Failed"}[n%2], []string{"Normal", "Warning"}[n%2], n+1)
 	case "leases":
 		return fmt.Sprintf(`{"kind":"Lease","apiVersion":"coordination.k8s.io/v1",%s,"spec":{"holderIdentity":"h%d","renewTime":"2026-01-02T03:04:05.678901Z"}}`, meta, n)
 	case "services":
