@@ -94,7 +94,7 @@ func TestLargeObjectsAndListsPass(t *testing.T) {
 	define(t, c, widgetDefinition, "widgets.ex.io")
 	cloud := kubeAPI(t, c)
 	cloud.create(t, namespaces, "", `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"large"}}`)
-	color := strings.Repeat("<0123456789abc>", 1400<<10/15)
+	color := "<" + strings.Repeat("0123456789abcde", 1400<<10/15)
 	for i := range 30 {
 		cloud.create(t, widgets, "large", widget("large", fmt.Sprintf("w-%02d", i), color))
 	}

@@ -157,7 +157,7 @@ var scriptReads = []scriptStep{
 	{"get pods -n NS -o wide", ""},
 	{"get pod one -n NS", ""},
 	{"get pod one -n NS -o yaml", ""},
-	{"get pod one -n NS -o json --show-managed-fields", ""},
+	{"get namespace NS -o json --show-managed-fields", ""},
 	{"get pods,configmaps,secrets,services,deployments -n NS", ""},
 	{"get pods -n NS --show-labels --sort-by=.metadata.name", ""},
 	{"get pods -n NS -L app -l app=shop", ""},
@@ -293,7 +293,7 @@ func TestKubectlScript(t *testing.T) {
 		}
 	}
 	for _, step := range scriptWrites[:1] {
-		if got := local.run(step); !strings.HasPrefix(got, "exit 1") || !strings.Contains(got, "can't be reached") {
+		if got := local.run(step); !strings.HasPrefix(got, "exit 1") || !strings.Contains(got, "has not reached the cloud since") {
 			t.Errorf("with the link cut, kubectl %s: %s", step.args, got)
 		}
 	}
