@@ -11,13 +11,10 @@ import (
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/ratelimit"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
-	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
-
-	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
 const (
@@ -36,13 +33,12 @@ const (
 // options are the gRPC server's: interceptors outermost first, keepalive that tolerates edges behind slow links and
 // finds dead ones, small buffers because there is one connection per edge.
 func (s *Server) options() []grpc.ServerOption {
-	limit := &openLimit{rate.NewLimiter(rate.Limit(s.cfg.OpenRate), int(2*s.cfg.OpenRate)+1)}
 	return []grpc.ServerOption{
 		grpc.Creds(s.cfg.Credentials),
 		grpc.ChainStreamInterceptor(
 			s.metrics.stream,
 			logging.StreamServerInterceptor(logger(s.log), logging.WithLogOnEvents(logging.FinishCall)),
-			ratelimit.StreamServerInterceptor(limit),
+			ratelimit.StreamServerInterceptor(newTurnstile(s.cfg.OpenRate)),
 			recovery.StreamServerInterceptor(recovery.WithRecoveryHandlerContext(s.recovered)),
 		),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
@@ -59,18 +55,6 @@ func (s *Server) options() []grpc.ServerOption {
 func (s *Server) Serve(lis net.Listener) error {
 	if err := s.grpc.Serve(lis); err != nil {
 		return fmt.Errorf("serve edges on %s: %w", lis.Addr(), err)
-	}
-	return nil
-}
-
-// openLimit admits sessions at a bounded rate.
-type openLimit struct{ limiter *rate.Limiter }
-
-// Limit returns an error, which becomes RESOURCE_EXHAUSTED, when the stream comes too early.
-func (l *openLimit) Limit(ctx context.Context) error {
-	method, _ := grpc.Method(ctx)
-	if method == tombolov1.SyncService_Sync_FullMethodName && !l.limiter.Allow() {
-		return status.Error(codes.ResourceExhausted, "too many sessions are being opened, try again later")
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func (s *Server) admit(sess *session) error {
 		return status.Error(codes.Unavailable, "the hub is shutting down")
 	}
 	if s.count >= s.cfg.MaxSessions {
-		return status.Errorf(codes.ResourceExhausted, "%d sessions are open, this hub takes no more", s.count)
+		return full()
 	}
 	if old := s.sessions[sess.edge]; old != nil {
 		s.log.Warn("session replaced by a newer one", "edge", sess.edge)

@@ -4,6 +4,10 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // backoff spaces out attempts with full jitter: each wait is random between nothing and a bound that doubles, so that
@@ -31,4 +35,22 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// longestRetry bounds what a hub may say about when to come again.
+const longestRetry = 5 * time.Minute
+
+// retryDelay returns when a hub wants to be asked again that has refused a session because it has too much to do, 0 when
+// it didn't say.
+func retryDelay(err error) time.Duration {
+	s, ok := status.FromError(err)
+	if !ok || s.Code() != codes.ResourceExhausted {
+		return 0
+	}
+	for _, d := range s.Details() {
+		if info, ok := d.(*errdetails.RetryInfo); ok {
+			return min(max(0, info.GetRetryDelay().AsDuration()), longestRetry)
+		}
+	}
+	return 0
 }

@@ -302,13 +302,25 @@ func (c *Client) closeLogs() {
 	}
 }
 
-// connect runs one session with a hub. It tells whether anything came of it, and how long to stay away at least.
+// connect runs one session with a hub. It tells whether anything came of it, and how long to stay away at least. A hub
+// that has too much to do says when to come again: the connection is kept until then, so that it costs no second
+// handshake.
 func (c *Client) connect(ctx context.Context, hub string) (progressed bool, retry time.Duration, err error) {
 	conn, err := grpc.NewClient("passthrough:///"+hub, c.dialOptions()...)
 	if err != nil {
 		return false, 0, fmt.Errorf("dial: %w", err)
 	}
 	defer conn.Close() //nolint:errcheck // nothing is under way any more
+	for {
+		progressed, retry, err = c.attempt(ctx, hub, conn)
+		if wait := retryDelay(err); wait == 0 || len(c.cfg.Hubs) > 1 || !sleep(ctx, wait) {
+			return progressed, max(retry, wait), err
+		}
+	}
+}
+
+// attempt runs one session on a connection.
+func (c *Client) attempt(ctx context.Context, hub string, conn *grpc.ClientConn) (progressed bool, retry time.Duration, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	// The stream is opened once the connection is up; until then this timer is what ends a hub that swallows packets.
