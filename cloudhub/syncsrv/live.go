@@ -40,6 +40,7 @@ func (u *subscription) stepLive(ctx context.Context) (bool, error) {
 		if err := u.sendOps(ops, upto, more, gapFrom); err != nil {
 			return false, err
 		}
+		u.s.pace.sent(u.s.sent)
 		u.stepOpen = more
 	}
 	if len(ops) > 0 && !more || ends {

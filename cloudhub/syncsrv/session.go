@@ -41,6 +41,7 @@ type session struct {
 	shelf shelf
 
 	sent     int64        // bytes of objects and documents sent
+	pace     pace         // of live events
 	received atomic.Int64 // bytes of these that the edge has taken over, as its acks say
 	draining atomic.Bool
 
@@ -73,7 +74,7 @@ func newSession(
 	s := &session{
 		srv: srv, stream: stream, edge: edge, log: srv.log.With("edge", edge), cancel: cancel,
 		byID: map[uint32]*subscription{}, held: map[schema.GroupResource]position{},
-		buf: make([]*watchlog.Event, 0, pageEvents), wake: make(chan struct{}, 1),
+		buf: make([]*watchlog.Event, 0, pageEvents), wake: make(chan struct{}, 1), pace: newPace(),
 		questions: newQuestions(),
 	}
 	for _, p := range hello.GetPositions() {
@@ -145,6 +146,7 @@ func (s *session) loop(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-s.wake:
+		case <-s.pace.timer.C:
 		case <-progress.C:
 			err = s.tick(ctx)
 		case <-docsChanged:
@@ -178,9 +180,14 @@ func (s *session) turn(ctx context.Context) (busy bool, err error) {
 			return false, err
 		}
 	}
+	held := s.pace.holds(s.received.Load())
+	flowing := false
 	for _, u := range s.subs {
 		if s.full() {
 			return false, nil // an ack will wake us
+		}
+		if held && u.phase == live && len(u.answers) == 0 {
+			continue // an ack or the timer will wake us
 		}
 		more, err := u.step(ctx)
 		if err != nil {
@@ -189,8 +196,9 @@ func (s *session) turn(ctx context.Context) (busy bool, err error) {
 		if err := u.answer(); err != nil {
 			return false, err
 		}
-		busy = busy || more
+		busy, flowing = busy || more, flowing || more && u.phase == live
 	}
+	s.pace.flowing = flowing
 	if slices.ContainsFunc(s.subs, func(u *subscription) bool { return u.isLost() != u.saidLost }) {
 		return busy, s.sendProgress(&tombolov1.Progress{}) // edges are to say so at once
 	}

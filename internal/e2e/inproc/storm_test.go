@@ -60,3 +60,39 @@ func TestBusyHubIsAskedAgainOnTheSameConnection(t *testing.T) {
 		t.Errorf("%d attempts over %d connections", attempts, conns)
 	}
 }
+
+// TestWhatHappensMeanwhileGoesTogether: while an edge has not taken one event, those that follow wait and come as one
+// batch. No event waits for the ack of an edge that never sends one.
+func TestWhatHappensMeanwhileGoesTogether(t *testing.T) {
+	c := newFakeCloud(t)
+	c.put("a", "u", "n")
+	src := c.source()
+	src.load()
+	hub, _ := startHub(t, src, newScopes(t, allPods), "127.0.0.1:0")
+	e := joinRaw(t, hub)
+	id := e.live()
+	nextBatch := func() *tombolov1.Batch {
+		return e.until(func(m *tombolov1.SyncResponse) bool { return len(m.GetBatch().GetOperations()) > 0 }).GetBatch()
+	}
+	for round := range 2 {
+		c.put("a", "u", "n")
+		first := nextBatch()
+		const events = 40
+		var last uint64
+		for range events {
+			last = c.put("a", "u", "n")
+		}
+		if round == 1 { // this time it is taken
+			e.say(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Ack{Ack: &tombolov1.Ack{
+				Subscription: id, Rev: first.GetUptoRev(), ReceivedBytes: 1 << 40,
+			}}})
+		}
+		batches := 0
+		for upto := uint64(0); upto < last; batches++ {
+			upto = nextBatch().GetUptoRev()
+		}
+		if batches > events/4 {
+			t.Errorf("round %d: %d batches for %d events", round, batches, events)
+		}
+	}
+}
