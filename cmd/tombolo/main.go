@@ -1,4 +1,4 @@
-// Command tombolo shows what Tombolo does, on one machine.
+// Command tombolo shows what Tombolo does, on one machine, and what a hub bears.
 package main
 
 import (
@@ -14,6 +14,6 @@ func main() {
 	root := &cobra.Command{
 		Use: "tombolo", Short: "Kubernetes, readable at the edge", Version: version, Args: cobra.NoArgs,
 	}
-	root.AddCommand(demoCommand())
+	root.AddCommand(demoCommand(), fleetCommand())
 	flags.Execute(root)
 }

@@ -42,6 +42,22 @@ func (d *Digest) Remove(o *watchlog.Object) {
 	d.Count--
 }
 
+// Join puts another set into this one. They must have nothing in common.
+func (d *Digest) Join(o Digest) {
+	var carry uint64
+	d.lo, carry = bits.Add64(d.lo, o.lo, 0)
+	d.hi, _ = bits.Add64(d.hi, o.hi, carry)
+	d.Count += o.Count
+}
+
+// Subtract takes a set that is part of this one out of it.
+func (d *Digest) Subtract(o Digest) {
+	var borrow uint64
+	d.lo, borrow = bits.Sub64(d.lo, o.lo, 0)
+	d.hi, _ = bits.Sub64(d.hi, o.hi, borrow)
+	d.Count -= o.Count
+}
+
 // Apply takes the set over events.
 func (d *Digest) Apply(events []*watchlog.Event) {
 	for _, e := range events {

@@ -1,0 +1,257 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+	"unique"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+)
+
+// Version is the protocol version that the fleet speaks.
+const Version = 1
+
+// link is one session of an edge. It belongs to the edge's goroutine.
+type link struct {
+	e      *edge
+	stream tombolov1.SyncService_SyncClient
+	opened func() // called once the hub has answered
+
+	welcomed bool
+	live     bool // caught up with all of the scope
+	epoch    unique.Handle[string]
+	awaited  []schema.GroupResource // of the scope, what has not been announced yet
+	received uint64                 // bytes of objects taken off the stream
+	size     int                    // bytes on the wire of the message that came last
+	retry    time.Duration          // how long the hub wants the edge to stay away
+}
+
+var errDrained = errors.New("the hub asked the edge to leave")
+
+// run serves the session until it ends.
+func (l *link) run(ctx context.Context) error {
+	if err := l.send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Hello{Hello: l.hello()}}); err != nil {
+		return err
+	}
+	for {
+		if l.e.stuck && l.live {
+			l.e.f.stats.stuck.Add(1)
+			<-ctx.Done() // the connection is alive, and nobody reads
+			return ctx.Err()
+		}
+		m, err := l.stream.Recv()
+		if err != nil {
+			return err
+		}
+		if err := l.take(m); err != nil {
+			return err
+		}
+		l.settle()
+	}
+}
+
+// hello tells what the edge holds.
+func (l *link) hello() *tombolov1.Hello {
+	h := &tombolov1.Hello{Version: Version, Edge: l.e.name, Software: l.e.f.cfg.Software}
+	if docs := l.e.f.documents.Load(); docs != nil {
+		h.DocumentsHash = *docs
+	}
+	for _, r := range l.e.replicas {
+		r.id, r.live, r.asked, r.exact = 0, false, false, nil
+		h.Positions = append(h.Positions, &tombolov1.Position{
+			Resource: &tombolov1.Resource{Group: r.kind.gr.Group, Resource: r.kind.gr.Resource},
+			Epoch:    r.pending.epoch.Value(), View: r.known(), Rev: r.rev, StagedRev: r.stagedRev,
+			Count: r.digest.Count, Digest: r.digest.Bytes(),
+		})
+	}
+	return h
+}
+
+// take handles one message.
+func (l *link) take(m *tombolov1.SyncResponse) error {
+	if !l.welcomed && m.GetWelcome() == nil {
+		return nonsense("its first message is not a Welcome but a %T", m.GetMessage())
+	}
+	switch m := m.GetMessage().(type) {
+	case *tombolov1.SyncResponse_Welcome:
+		return l.welcome(m.Welcome)
+	case *tombolov1.SyncResponse_Subscription:
+		return l.subscription(m.Subscription)
+	case *tombolov1.SyncResponse_Batch:
+		return l.batch(m.Batch)
+	case *tombolov1.SyncResponse_Checkpoint:
+		return l.checkpoint(m.Checkpoint)
+	case *tombolov1.SyncResponse_Progress:
+		return l.progress(m.Progress)
+	case *tombolov1.SyncResponse_Unsubscription:
+		return l.drop(groupResource(m.Unsubscription.GetResource()))
+	case *tombolov1.SyncResponse_DocumentIndex:
+		hash := m.DocumentIndex.GetHash()
+		l.e.f.documents.Store(&hash)
+		return nil
+	case *tombolov1.SyncResponse_Drain:
+		l.retry = time.Duration(m.Drain.GetRetryAfterMs()) * time.Millisecond
+		return errDrained
+	default:
+		return nonsense("a %T, which nobody asked for", m)
+	}
+}
+
+func (l *link) welcome(w *tombolov1.Welcome) error {
+	switch {
+	case l.welcomed:
+		return nonsense("a second Welcome")
+	case w.GetVersion() != Version:
+		return nonsense("it speaks protocol version %d, the fleet speaks %d", w.GetVersion(), Version)
+	case w.GetEpoch() == "":
+		return nonsense("it does not name its cluster")
+	}
+	l.opened()
+	l.welcomed, l.epoch = true, unique.Make(w.GetEpoch())
+	l.e.f.stats.opened()
+	l.e.replicas = slices.DeleteFunc(l.e.replicas, func(r *replica) bool { return r.pending.epoch != l.epoch })
+	for _, r := range w.GetScope() {
+		l.awaited = append(l.awaited, groupResource(r))
+	}
+	return nil
+}
+
+// subscription takes note of how the hub is going to bring a resource up to date.
+func (l *link) subscription(m *tombolov1.Subscription) error {
+	gr := groupResource(m.GetResource())
+	if gr.Resource == "" || m.GetId() == 0 {
+		return nonsense("a Subscription without a resource or an id")
+	}
+	r := l.replica(gr)
+	if m.GetPlan() == tombolov1.Plan_PLAN_WAIT {
+		if r != nil {
+			r.live = false
+		}
+		if m.GetUnavailable() {
+			l.announced(gr)
+		}
+		return nil
+	}
+	if other, err := l.byID(m.GetId()); err == nil && other != r {
+		return nonsense("subscription %d is of %s and of %s", m.GetId(), other.kind.gr, gr)
+	}
+	k, err := l.e.f.kinds.get(gr, m.GetInfo())
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		r = newReplica(k)
+		l.e.replicas = append(l.e.replicas, r)
+	}
+	l.announced(gr)
+	return l.plan(r, k, m)
+}
+
+func (l *link) plan(r *replica, k *kind, m *tombolov1.Subscription) error {
+	l.e.f.stats.plan(m.GetPlan())
+	if r.id != m.GetId() {
+		r.asked = false // an inventory under the old number is not answered any more
+	}
+	r.kind, r.id, r.live, r.exact = k, m.GetId(), false, nil
+	r.pending = target{l.epoch, unique.Make(m.GetView())}
+	switch m.GetPlan() {
+	case tombolov1.Plan_PLAN_RESUME:
+		r.discard()
+		return nil
+	case tombolov1.Plan_PLAN_CHANGES:
+		r.open = true
+		return nil
+	case tombolov1.Plan_PLAN_RECONCILE:
+		r.open = true
+		if r.asked {
+			return nil
+		}
+		return l.inventory(r, "")
+	default:
+		return nonsense("%s: a plan %s", r.kind.gr, m.GetPlan())
+	}
+}
+
+// progress takes over positions that moved without an event.
+func (l *link) progress(p *tombolov1.Progress) error {
+	for _, a := range p.GetAdvances() {
+		r, err := l.byID(a.GetSubscription())
+		switch {
+		case err != nil:
+			return err
+		case r.open || len(r.exact) > 0:
+			return nonsense("%s: progress inside a step", r.kind.gr)
+		case a.GetRev() < r.rev:
+			return nonsense("%s: progress from %d back to %d", r.kind.gr, r.rev, a.GetRev())
+		}
+		r.rev = a.GetRev()
+		if err := l.ack(r, r.rev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop forgets a resource.
+func (l *link) drop(gr schema.GroupResource) error {
+	l.announced(gr)
+	l.e.replicas = slices.DeleteFunc(l.e.replicas, func(r *replica) bool { return r.kind.gr == gr })
+	return nil
+}
+
+func (l *link) announced(gr schema.GroupResource) {
+	l.awaited = slices.DeleteFunc(l.awaited, func(a schema.GroupResource) bool { return a == gr })
+	if len(l.awaited) == 0 {
+		l.awaited = nil
+	}
+}
+
+func (l *link) replica(gr schema.GroupResource) *replica {
+	for _, r := range l.e.replicas {
+		if r.kind.gr == gr {
+			return r
+		}
+	}
+	return nil
+}
+
+func (l *link) byID(id uint32) (*replica, error) {
+	for _, r := range l.e.replicas {
+		if r.id == id && id != 0 {
+			return r, nil
+		}
+	}
+	return nil, nonsense("subscription %d, which it has not announced", id)
+}
+
+// settle counts the edge as live while all of its scope is.
+func (l *link) settle() {
+	live := l.welcomed && l.awaited == nil && !slices.ContainsFunc(l.e.replicas, func(r *replica) bool { return !r.live })
+	if live != l.live {
+		l.live = live
+		l.e.f.stats.caughtUp(live)
+	}
+}
+
+// close counts the end of the session.
+func (l *link) close() {
+	if l.live {
+		l.e.f.stats.caughtUp(false)
+	}
+	if l.welcomed {
+		l.e.f.stats.closed()
+	}
+}
+
+func (l *link) send(m *tombolov1.SyncRequest) error { return l.stream.Send(m) }
+
+// ack reports that rev is taken in; 0 for a part of a step, which only reports the bytes.
+func (l *link) ack(r *replica, rev uint64) error {
+	return l.send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Ack{Ack: &tombolov1.Ack{
+		Subscription: r.id, Rev: rev, ReceivedBytes: l.received,
+	}}})
+}

@@ -1,0 +1,267 @@
+package fleet
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"unique"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/tombolo-sync/tombolo/internal/delta"
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+)
+
+// script is a stream on which a hub sends what it was given, and then ends it.
+type script struct {
+	grpc.ClientStream
+	messages []*tombolov1.SyncResponse
+	sent     []*tombolov1.SyncRequest
+}
+
+func (s *script) Recv() (*tombolov1.SyncResponse, error) {
+	if len(s.messages) == 0 {
+		return nil, io.EOF
+	}
+	m := s.messages[0]
+	s.messages = s.messages[1:]
+	return m, nil
+}
+
+func (s *script) Send(m *tombolov1.SyncRequest) error {
+	s.sent = append(s.sent, m)
+	return nil
+}
+
+func plaintext(string) (credentials.TransportCredentials, error) {
+	return insecure.NewCredentials(), nil
+}
+
+// play runs a session in which the hub sends messages. It returns what the edge sent, and the error that it ended with.
+func play(t testing.TB, e *edge, messages ...*tombolov1.SyncResponse) ([]*tombolov1.SyncRequest, error) {
+	t.Helper()
+	s := &script{messages: messages}
+	l := &link{e: e, stream: s, opened: func() {}}
+	err := l.run(t.Context())
+	l.close()
+	return s.sent, err
+}
+
+func oneEdge(t testing.TB) *edge {
+	t.Helper()
+	f, err := New(Config{Edges: 1, Hubs: []string{"127.0.0.1:1"}, Credentials: plaintext})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.edges[0]
+}
+
+func welcome() *tombolov1.SyncResponse {
+	return &tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Welcome{Welcome: &tombolov1.Welcome{
+		Version: Version, Epoch: "e", Scope: []*tombolov1.Resource{{Resource: "pods"}},
+	}}}
+}
+
+func subscribe(plan tombolov1.Plan) *tombolov1.SyncResponse {
+	return &tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Subscription{Subscription: &tombolov1.Subscription{
+		Resource: &tombolov1.Resource{Resource: "pods"}, Id: 1, View: "v", Plan: plan, Info: podInfo,
+	}}}
+}
+
+func put(name string, rev uint64) *tombolov1.Operation {
+	raw := podJSON(name, "u-"+name, rev)
+	return &tombolov1.Operation{
+		Key: "ns/" + name, Type: tombolov1.OperationType_OPERATION_TYPE_PUT, Rev: rev,
+		Encoding: tombolov1.Encoding_ENCODING_JSON, Crc32C: delta.Checksum(raw), Data: raw,
+	}
+}
+
+func remove(name string, rev uint64) *tombolov1.Operation {
+	return &tombolov1.Operation{Key: "ns/" + name, Type: tombolov1.OperationType_OPERATION_TYPE_DELETE, Rev: rev}
+}
+
+func batch(upto uint64, more bool, ops ...*tombolov1.Operation) *tombolov1.SyncResponse {
+	return &tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Batch{Batch: &tombolov1.Batch{
+		Subscription: 1, UptoRev: upto, More: more, Operations: ops,
+	}}}
+}
+
+func advance(rev uint64) *tombolov1.SyncResponse {
+	return &tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Progress{Progress: &tombolov1.Progress{
+		Advances: []*tombolov1.Advance{{Subscription: 1, Rev: rev}},
+	}}}
+}
+
+// check is a checkpoint over pods, given as name and revision.
+func check(t testing.TB, rev uint64, pods map[string]uint64) *tombolov1.SyncResponse {
+	t.Helper()
+	var d delta.Digest
+	for name, r := range pods {
+		o, err := podKind(t).decoder.Decode(podJSON(name, "u-"+name, r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Add(o)
+	}
+	return &tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Checkpoint{Checkpoint: &tombolov1.Checkpoint{
+		Subscription: 1, Rev: rev, Count: d.Count, Digest: d.Bytes(),
+	}}}
+}
+
+// synced are the messages of a first sync of two pods.
+func synced(t testing.TB) []*tombolov1.SyncResponse {
+	return []*tombolov1.SyncResponse{
+		welcome(), subscribe(tombolov1.Plan_PLAN_CHANGES), batch(6, true, put("a", 5), put("b", 6)),
+		check(t, 9, map[string]uint64{"a": 5, "b": 6}),
+	}
+}
+
+func TestSessionFollowsAndResumes(t *testing.T) {
+	e := oneEdge(t)
+	sent, err := play(t, e, append(synced(t), batch(12, false, put("a", 11), remove("b", 12)), advance(20),
+		check(t, 20, map[string]uint64{"a": 11}))...)
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	var acks []uint64
+	for _, m := range sent {
+		if m.GetAck() != nil {
+			acks = append(acks, m.GetAck().GetRev())
+		}
+	}
+	if want := []uint64{0, 9, 12, 20}; !slices.Equal(acks, want) {
+		t.Errorf("acks are %d, want %d", acks, want)
+	}
+	sent, err = play(t, e, welcome(), subscribe(tombolov1.Plan_PLAN_RESUME), batch(22, false, put("c", 22)),
+		check(t, 22, map[string]uint64{"a": 11, "c": 22}))
+	if p := sent[0].GetHello().GetPositions(); !errors.Is(err, io.EOF) || len(p) != 1 || p[0].GetRev() != 20 ||
+		p[0].GetView() != "v" || p[0].GetEpoch() != "e" || p[0].GetCount() != 1 {
+		t.Errorf("the edge came back with %v: %v", p, err)
+	}
+	if s := e.f.Stats(); s.Mismatches != 0 || s.Live != 0 || s.Sessions != 2 || s.Plans["PLAN_RESUME"] != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestMismatchIsCountedAndHealed(t *testing.T) {
+	e := oneEdge(t)
+	sent, err := play(t, e, append(synced(t), check(t, 9, map[string]uint64{"a": 5}), subscribe(tombolov1.Plan_PLAN_RECONCILE),
+		batch(0, true, remove("b", 0)), check(t, 9, map[string]uint64{"a": 5}))...)
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	s := e.f.Stats()
+	if s.Mismatches != 1 || s.Inventories != 1 || e.replicas[0].digest.Count != 1 {
+		t.Errorf("%d objects, %+v", e.replicas[0].digest.Count, s)
+	}
+	for _, m := range sent {
+		if inv := m.GetInventory(); inv != nil && (len(inv.GetItems()) != 2 || inv.GetReason() == "") {
+			t.Errorf("inventory %v", inv)
+		}
+	}
+}
+
+func TestDeletionsThatChangesCannotTellAreNoMismatch(t *testing.T) {
+	e := oneEdge(t)
+	_, _ = play(t, e, synced(t)...)
+	_, err := play(t, e, welcome(), subscribe(tombolov1.Plan_PLAN_CHANGES), check(t, 15, map[string]uint64{"a": 5}),
+		batch(0, true, remove("b", 0)), check(t, 15, map[string]uint64{"a": 5}))
+	if s := e.f.Stats(); !errors.Is(err, io.EOF) || s.Mismatches != 0 || s.Inventories != 1 {
+		t.Errorf("%v, %+v", err, s)
+	}
+}
+
+func TestNonsenseIsRefused(t *testing.T) {
+	damaged := put("c", 20)
+	damaged.Data[3]++
+	renamed := put("c", 20)
+	renamed.Key = "ns/d"
+	patch := put("c", 20)
+	patch.Encoding = 99
+	broken := check(t, 9, nil)
+	broken.GetCheckpoint().Digest = []byte("short")
+	for want, m := range map[string]*tombolov1.SyncResponse{
+		"second Welcome":              welcome(),
+		"nobody asked for":            {},
+		"checksum":                    batch(20, false, damaged),
+		"the object is ns/c":          batch(20, false, renamed),
+		"not agreed on":               batch(20, false, patch),
+		"from 9 back to 8":            batch(8, false),
+		"in a step to 20":             batch(20, false, put("c", 21)),
+		"revision 19 behind 20":       batch(20, false, put("c", 20), put("a", 19)),
+		"without a key":               batch(20, false, &tombolov1.Operation{Type: tombolov1.OperationType_OPERATION_TYPE_DELETE}),
+		"of type":                     batch(20, false, &tombolov1.Operation{Key: "k"}),
+		"progress from 9 back to 7":   advance(7),
+		"has not announced":           {Message: &tombolov1.SyncResponse_Batch{Batch: &tombolov1.Batch{Subscription: 7}}},
+		"without a resource or an id": {Message: &tombolov1.SyncResponse_Subscription{Subscription: &tombolov1.Subscription{}}},
+		"a plan":                      subscribe(99),
+		"malformed digest":            broken,
+	} {
+		e := oneEdge(t)
+		if _, err := play(t, e, append(synced(t), m)...); !errors.Is(err, ErrNonsense) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if _, err := play(t, oneEdge(t), advance(1)); !errors.Is(err, ErrNonsense) {
+		t.Errorf("something before the Welcome: %v", err)
+	}
+}
+
+func TestAnotherClustersDataIsDropped(t *testing.T) {
+	e := oneEdge(t)
+	_, _ = play(t, e, synced(t)...)
+	other := welcome()
+	other.GetWelcome().Epoch = "f"
+	_, _ = play(t, e, other)
+	if len(e.replicas) != 0 {
+		t.Errorf("%d resources are left", len(e.replicas))
+	}
+}
+
+// FuzzLink feeds a session whatever: it must end in an error or go on, and what it holds must have the digest it says.
+func FuzzLink(f *testing.F) {
+	for _, m := range append(synced(f), batch(12, false, put("a", 11)), advance(20), subscribe(tombolov1.Plan_PLAN_RECONCILE)) {
+		raw, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw, raw)
+	}
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		messages := synced(t)
+		for _, raw := range [][]byte{a, b} {
+			m := &tombolov1.SyncResponse{}
+			if proto.Unmarshal(raw, m) == nil {
+				messages = append(messages, m)
+			}
+		}
+		e := oneEdge(t)
+		_, _ = play(t, e, messages...)
+		for _, r := range e.replicas {
+			var held delta.Digest
+			for _, v := range r.held {
+				held.Join(v.digest)
+			}
+			if held != r.digest {
+				t.Fatalf("%s: the digest is of %d objects, held are %d", r.kind.gr, r.digest.Count, held.Count)
+			}
+		}
+	})
+}
+
+func TestEpochAndViewAreTold(t *testing.T) {
+	r := newReplica(podKind(t))
+	r.pending = target{unique.Make("e"), unique.Make("new")}
+	r.view = unique.Make("old")
+	if r.known() != "new" {
+		t.Error("a first sync does not tell the view that it leads to")
+	}
+	if r.rev = 1; r.known() != "old" {
+		t.Error("the view of what is held is not told")
+	}
+}

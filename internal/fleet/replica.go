@@ -1,0 +1,144 @@
+package fleet
+
+import (
+	"unique"
+
+	"github.com/tombolo-sync/tombolo/internal/delta"
+)
+
+// replica is what an edge holds of one resource. It belongs to the edge's goroutine.
+type replica struct {
+	kind   *kind
+	id     uint32 // the subscription's, 0 for none
+	view   unique.Handle[string]
+	rev    uint64 // the position; 0: no state yet
+	held   map[string]*version
+	digest delta.Digest // of held
+
+	pending target // what the step under way leads to
+	// open is set during a catch-up, which ends with a checkpoint. Its changes are in staged: all up to stagedRev.
+	open      bool
+	staged    map[string]change
+	stagedRev uint64
+	exact     []change // the part of an exact step that has come
+	live      bool     // caught up, in this session
+	asked     bool     // an inventory was sent, in this session, that was not answered yet
+}
+
+// target is what the data will be of when a step is finished.
+type target struct{ epoch, view unique.Handle[string] }
+
+// change gives a key another version, or none.
+type change struct {
+	key string
+	rev uint64 // the position at which it happened; 0: nobody knows
+	to  *version
+}
+
+func newReplica(k *kind) *replica { return &replica{kind: k, held: map[string]*version{}} }
+
+// known returns the view that the data is of; of a first sync, the view that it leads to.
+func (r *replica) known() string {
+	if r.rev > 0 {
+		return r.view.Value()
+	}
+	return r.pending.view.Value()
+}
+
+// discard gives up a catch-up.
+func (r *replica) discard() { r.open, r.staged, r.stagedRev = false, nil, 0 }
+
+// stage puts changes of a catch-up over what is known of their keys.
+func (r *replica) stage(changes []change, upto uint64) {
+	if r.staged == nil {
+		r.staged = make(map[string]change, len(changes))
+	}
+	for _, c := range changes {
+		if old, ok := r.staged[c.key]; ok && c.rev != 0 && c.rev < old.rev {
+			continue
+		}
+		r.staged[c.key] = c
+	}
+	r.stagedRev = max(r.stagedRev, upto, r.rev, 1)
+}
+
+// outcome returns the digest of what the replica would hold if the step ended now.
+func (r *replica) outcome() delta.Digest {
+	d := r.digest
+	for _, c := range r.staged {
+		was := r.held[c.key]
+		if is := c.after(was); is != was {
+			exchange(&d, was, is)
+		}
+	}
+	return d
+}
+
+// finish makes the outcome of a step what the replica holds.
+func (r *replica) finish(rev uint64) {
+	for _, c := range r.staged {
+		r.apply(c)
+	}
+	r.discard()
+	r.view, r.rev = r.pending.view, max(r.rev, rev)
+}
+
+// advance applies an exact step to upto. What the replica has by then is left out.
+func (r *replica) advance(changes []change, upto uint64) {
+	for _, c := range changes {
+		if c.rev > r.rev || c.rev == r.rev && c.to == nil {
+			r.apply(c)
+		}
+	}
+	r.rev = upto
+}
+
+// apply makes one change.
+func (r *replica) apply(c change) {
+	was := r.held[c.key]
+	is := c.after(was)
+	if is == was {
+		return
+	}
+	exchange(&r.digest, was, is)
+	if is == nil {
+		delete(r.held, c.key)
+		return
+	}
+	r.held[is.id.key] = is
+}
+
+// after returns what a key has after the change: an older version of the same object never replaces a newer one.
+func (c *change) after(was *version) *version {
+	if was != nil && c.to != nil && was.uid == c.to.uid && was.rev > c.to.rev {
+		return was
+	}
+	return c.to
+}
+
+// exchange takes a digest over from one version of a key to another, nil for none.
+func exchange(d *delta.Digest, was, is *version) {
+	if was != nil {
+		d.Subtract(was.digest)
+	}
+	if is != nil {
+		d.Join(is.digest)
+	}
+}
+
+// all calls f with every version that the replica would hold if the step ended now.
+func (r *replica) all(f func(*version)) {
+	for key, v := range r.held {
+		if c, ok := r.staged[key]; ok {
+			v = c.after(v)
+		}
+		if v != nil {
+			f(v)
+		}
+	}
+	for key, c := range r.staged {
+		if _, ok := r.held[key]; !ok && c.to != nil {
+			f(c.to)
+		}
+	}
+}
