@@ -10,9 +10,10 @@ import (
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
-// Digest stands for a set of object versions: the sum, modulo 2^128, of a hash of each one's key, UID and revision. Two
-// states with the same digest are the same, up to a chance of 2^-64 for random differences. It is kept incrementally,
-// in any order. The zero value is the digest of the empty set.
+// Digest stands for a set of object versions: the sum, modulo 2^128, of a hash of each one's key, UID, revision and
+// the CRC-32C of its bytes and cells. Two states with the same digest have the same versions, up to a chance of 2^-64 for
+// random differences, and a version whose bytes differ goes unnoticed with a chance of 2^-32. It is kept incrementally, in
+// any order. The zero value is the digest of the empty set.
 type Digest struct {
 	Count  uint64
 	hi, lo uint64
@@ -84,8 +85,8 @@ func Parse(count uint64, sum []byte) (Digest, error) {
 	return Digest{Count: count, hi: binary.BigEndian.Uint64(sum), lo: binary.BigEndian.Uint64(sum[8:])}, nil
 }
 
-// hash returns the first 128 bits of SHA-256 over the object's identity and revision. The parts can't run into one
-// another: a key and a UID have no NUL byte, and the revision has a fixed length.
+// hash returns the first 128 bits of SHA-256 over the object's identity, revision and checksum. The parts can't run into
+// one another: a key and a UID have no NUL byte, and the rest has a fixed length.
 func hash(o *watchlog.Object) (hi, lo uint64) {
 	var buf [256]byte
 	b := append(buf[:0], o.Key()...)
@@ -93,6 +94,7 @@ func hash(o *watchlog.Object) (hi, lo uint64) {
 	b = append(b, o.UID()...)
 	b = append(b, 0)
 	b = binary.BigEndian.AppendUint64(b, o.Rev())
+	b = binary.BigEndian.AppendUint32(b, o.Checksum())
 	sum := sha256.Sum256(b)
 	return binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])
 }
@@ -109,4 +111,4 @@ func Checksum(parts ...[]byte) uint32 {
 }
 
 // ChecksumOf returns the Checksum of an object.
-func ChecksumOf(o *watchlog.Object) uint32 { return Checksum(o.JSON(), o.Cells()) }
+func ChecksumOf(o *watchlog.Object) uint32 { return o.Checksum() }

@@ -61,6 +61,32 @@ func TestDigestTellsEveryPartApart(t *testing.T) {
 	}
 }
 
+// TestDigestTellsContentApart: bytes or cells that differ under one revision are another version.
+func TestDigestTellsContentApart(t *testing.T) {
+	d := watchlog.NewDecoder(&watchlog.Resource{Name: "things"})
+	seen := map[Digest]int{}
+	for i, row := range [][2]string{
+		{`{"metadata":{"name":"a","uid":"u","resourceVersion":"1"}}`, ``},
+		{`{"metadata":{"name":"a","uid":"u","resourceVersion":"1"},"x":1}`, ``},
+		{`{"metadata":{"name":"a","uid":"u","resourceVersion":"1"}}`, `["1"]`},
+		{`{"metadata":{"name":"a","uid":"u","resourceVersion":"1"}}`, `["2"]`},
+	} {
+		o, err := d.DecodeRow([]byte(row[0]), []byte(row[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := Checksum([]byte(row[0]), []byte(row[1])); o.Checksum() != want {
+			t.Errorf("row %d has checksum %08x, want %08x", i, o.Checksum(), want)
+		}
+		var sum Digest
+		sum.Add(o)
+		if other, ok := seen[sum]; ok {
+			t.Errorf("row %d has the digest of row %d", i, other)
+		}
+		seen[sum] = i
+	}
+}
+
 func TestDigestFollowsEvents(t *testing.T) {
 	a1, a2, b := object(t, "a", "u", 1), object(t, "a", "u", 3), object(t, "b", "v", 2)
 	var followed, want Digest

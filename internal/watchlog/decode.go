@@ -2,6 +2,7 @@ package watchlog
 
 import (
 	"fmt"
+	"hash/crc32"
 	"strconv"
 	"strings"
 	"sync"
@@ -64,8 +65,11 @@ func (d *Decoder) Decode(raw []byte) (*Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrMalformed, d.res.GroupResource(), err)
 	}
+	p.o.sum = crc32.Checksum(raw, castagnoli)
 	return p.o, nil
 }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // parser is the state of one Decode.
 type parser struct {

@@ -21,7 +21,8 @@ type Object struct {
 	itemStart uint32
 	// metaStart and metaEnd delimit the value of metadata in json.
 	metaStart, metaEnd uint32
-	custom             bool // Resource.Custom
+	sum                uint32 // CRC-32C of json and then cells
+	custom             bool   // Resource.Custom
 }
 
 // Key returns "namespace/name", or "name" for a cluster-scoped object. Lists are ordered by the bytes of the key.
@@ -55,6 +56,9 @@ func (o *Object) JSON() []byte { return o.json }
 
 // Size returns the number of bytes of the object's JSON and cells.
 func (o *Object) Size() int { return len(o.json) + len(o.cells) }
+
+// Checksum returns the CRC-32C of the object's JSON and then its cells. It is computed once, when the object is decoded.
+func (o *Object) Checksum() uint32 { return o.sum }
 
 // AppendJSON appends the object's bytes to dst with rev as its resourceVersion, as kube-apiserver sends the last state
 // of an object that was deleted, or that left a watch's selector, at rev.

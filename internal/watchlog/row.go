@@ -3,6 +3,7 @@ package watchlog
 import (
 	"bytes"
 	"fmt"
+	"hash/crc32"
 )
 
 // Cells returns the object's row in the resource's table without the object: the JSON array of its cells, or, for a row
@@ -25,7 +26,7 @@ func (d *Decoder) DecodeRow(raw, cells []byte) (*Object, error) {
 	if err := checkCells(cells); err != nil {
 		return nil, fmt.Errorf("%w: %s %s: cells: %w", ErrMalformed, d.res.GroupResource(), o.key, err)
 	}
-	o.cells = cells
+	o.cells, o.sum = cells, crc32.Update(o.sum, castagnoli, cells)
 	return o, nil
 }
 
