@@ -2,6 +2,7 @@ package litesrv
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -193,9 +194,9 @@ func (t *stream) passed(page *watchlog.Page) {
 }
 
 // fail ends the stream with an error; with nothing when its time is up or the log is gone, so that the client comes
-// back from where it is.
+// back from where it is, unless that is what is gone.
 func (t *stream) fail(ctx context.Context, err error) {
-	if ctx.Err() == nil && !t.closed() {
+	if ctx.Err() == nil && (!t.closed() || errors.Is(err, watchlog.ErrCompacted)) {
 		b := t.out.buffer()
 		*b = t.frames.appendError(*b, t.explain(err))
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tombolo-sync/tombolo/cloudhub/source"
 	"github.com/tombolo-sync/tombolo/internal/apidoc"
 	"github.com/tombolo-sync/tombolo/internal/delta"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
@@ -78,6 +79,7 @@ func (u *subscription) interrupted(ctx context.Context, err error) error {
 		u.unknownSince = time.Now().Add(-u.s.srv.cfg.ForgetAfter)
 		return u.fail(err)
 	}
+	u.rewound = u.rewound || errors.Is(err, source.ErrRewound)
 	u.s.log.Info("resource interrupted", "resource", u.gr, "reason", err)
 	u.open(ctx)
 	return nil

@@ -23,6 +23,7 @@ type metrics struct {
 	documentBytes prometheus.Counter
 	plans         *prometheus.CounterVec // by plan
 	mismatches    prometheus.Counter
+	rewinds       prometheus.Counter
 	questions     *prometheus.HistogramVec // by outcome
 }
 
@@ -60,11 +61,16 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "tombolo_hub_digest_mismatches_total", Help: "Checkpoints that an edge did not agree with.",
 		}),
 	}
+	m.rewinds = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "tombolo_hub_rewinds_total",
+		Help: "Resources that an edge had to go back with, because the cloud was restored from a backup.",
+	})
 	m.questions = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "tombolo_hub_question_seconds", Help: "Time for a proof that an edge has asked for, by outcome.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2, 3},
 	}, []string{"outcome"})
-	reg.MustRegister(m.questions, m.sessions, m.replaced, m.panics, m.streams, m.duration, m.operations, m.bytes, m.documentBytes, m.plans, m.mismatches)
+	reg.MustRegister(m.questions, m.sessions, m.replaced, m.panics, m.streams, m.duration, m.operations, m.bytes, m.documentBytes, m.plans, m.mismatches,
+		m.rewinds)
 	return m
 }
 

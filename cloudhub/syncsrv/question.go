@@ -171,15 +171,3 @@ func (s *session) sendAnswer(a answer, failure error) error {
 	}
 	return s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Answer{Answer: m}})
 }
-
-// hasten asks the source to take its log to a position that an edge has seen already, if the cloud is there.
-func (s *Server) hasten(ctx context.Context, gr schema.GroupResource, rev uint64) {
-	if s.cfg.Prover == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, proofLimit)
-	defer cancel()
-	if _, err := s.cfg.Prover.Prove(ctx, gr, source.Part{}, rev); err != nil {
-		s.log.Debug("a position that an edge has seen is not reached yet", "resource", gr, "rev", rev, "err", err)
-	}
-}

@@ -59,13 +59,18 @@ func (s *session) sendDrain(ctx context.Context) error {
 // announce tells the edge what the resource is and how it will be brought up to date.
 func (u *subscription) announce(plan tombolov1.Plan, reason string) error {
 	u.s.srv.metrics.plans.WithLabelValues(plan.String()).Inc()
+	if u.rewound && plan == tombolov1.Plan_PLAN_RECONCILE {
+		u.s.srv.metrics.rewinds.Inc()
+	}
 	m := &tombolov1.Subscription{
 		Resource: &tombolov1.Resource{Group: u.gr.Group, Resource: u.gr.Resource}, Id: u.id, Plan: plan, Reason: reason,
 		Unavailable: u.phase == failed,
 	}
 	if plan != tombolov1.Plan_PLAN_WAIT {
 		m.Info, m.View = describe(u.log.Resource()), u.view.Hash()
-		u.s.log.Info("resource", "resource", u.gr, "plan", plan, "from", u.have.rev, "staged", u.have.staged, "hub", u.log.Rev())
+		m.Rewound = u.rewound && plan == tombolov1.Plan_PLAN_RECONCILE
+		u.s.log.Info("resource", "resource", u.gr, "plan", plan, "from", u.have.rev, "staged", u.have.staged,
+			"hub", u.log.Rev(), "rewound", m.Rewound)
 	}
 	return u.s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Subscription{Subscription: m}})
 }

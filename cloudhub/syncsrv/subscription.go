@@ -3,12 +3,12 @@ package syncsrv
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tombolo-sync/tombolo/cloudhub/scope"
+	"github.com/tombolo-sync/tombolo/cloudhub/source"
 	"github.com/tombolo-sync/tombolo/internal/apidoc"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
@@ -40,6 +40,8 @@ type subscription struct {
 	failure string
 	// resumed is set until an edge that resumed has been sent all that it missed.
 	resumed bool
+	// rewound is set while the edge may hold what the cloud has lost: it was restored from a backup.
+	rewound bool
 	// saidLost is what the edge was told last of isLost.
 	saidLost bool
 	// stepOpen is set while a live step is sent in part.
@@ -149,6 +151,7 @@ func (u *subscription) opened(ctx context.Context, this int, log *watchlog.Log, 
 // long.
 func (u *subscription) fail(err error) error {
 	u.letGo()
+	u.rewound = u.rewound || errors.Is(err, source.ErrRewound)
 	now := time.Now()
 	u.phase, u.retryAt = failed, now.Add(retryDelay)
 	if errors.Is(err, errTooLarge) {
@@ -183,13 +186,13 @@ func (u *subscription) plan(ctx context.Context) error {
 	if u.have.epoch != u.s.srv.cfg.Source.Epoch() {
 		u.have = position{} // of another cluster: the edge drops it when it sees the Welcome
 	}
-	have, rev := u.have, u.log.Rev()
+	have, seen := u.have, max(u.have.rev, u.have.staged)
 	switch {
-	case have.view != u.view.Hash() && (have.rev > 0 || have.staged > 0):
+	case seen > u.log.Rev() && !u.rewound:
+		return u.waitFor(ctx, seen) // older versions are sent to no edge but one that has seen another history
+	case seen > 0 && (u.rewound || have.view != u.view.Hash()):
 		u.phase = awaiting
 		return u.announce(tombolov1.Plan_PLAN_RECONCILE, "")
-	case have.rev > rev:
-		return u.waitFor(ctx, have.rev)
 	case have.rev > 0:
 		reader, err := u.log.NewReader(have.rev, u.s.wake, u.view.Terms()...)
 		if err == nil {
@@ -205,34 +208,13 @@ func (u *subscription) plan(ctx context.Context) error {
 	if err := u.announce(tombolov1.Plan_PLAN_CHANGES, ""); err != nil {
 		return err
 	}
-	return u.beginChanges(max(have.rev, have.staged))
-}
-
-// waitFor waits until the log has reached a position that the edge has seen already.
-func (u *subscription) waitFor(ctx context.Context, rev uint64) error {
-	u.phase = opening
-	u.opens++
-	this, log := u.opens, u.log
-	u.s.srv.wg.Go(func() {
-		u.s.srv.hasten(ctx, u.gr, rev)
-		err := log.WaitRev(ctx, rev)
-		u.s.post(func(ctx context.Context) error {
-			switch {
-			case ctx.Err() != nil || this != u.opens:
-				return ctx.Err()
-			case err != nil:
-				return u.fail(err)
-			}
-			return u.plan(ctx)
-		})
-	})
-	return u.announce(tombolov1.Plan_PLAN_WAIT,
-		fmt.Sprintf("the hub has seen the cloud up to %d, the edge up to %d", log.Rev(), rev))
+	return u.beginChanges(seen)
 }
 
 // goLive begins to send events behind rev.
 func (u *subscription) goLive(rev uint64) {
 	u.phase, u.sentRev, u.readRev, u.attempts, u.stepOpen, u.resumed = live, rev, rev, 0, false, false
+	u.rewound = false
 	u.checkAt = time.Now() // compare once after every catch-up
 	u.have = position{epoch: u.s.srv.cfg.Source.Epoch(), view: u.view.Hash(), rev: rev}
 }

@@ -51,6 +51,11 @@ func (s *session) subscription(m *tombolov1.Subscription) error {
 		return nil
 	case tombolov1.Plan_PLAN_RECONCILE:
 		r.setLive(false, s.c.lastHeard())
+		if m.GetRewound() {
+			if err := s.beginRewind(r); err != nil {
+				return err
+			}
+		}
 		r.step.open = true
 		if r.asked {
 			return nil
@@ -69,10 +74,10 @@ func (s *session) prepare(gr schema.GroupResource, m *tombolov1.Subscription) (*
 		r.pending = target{s.epoch, m.GetView()}
 		return r, nil
 	}
-	st := store.State{Resource: *res, Epoch: s.epoch, Scope: m.GetView()}
+	st := store.State{Resource: *res, Epoch: s.epoch, Scope: m.GetView(), Foreign: s.c.foreign[gr]}
 	if r != nil {
 		s.c.log.Info("resource redefined", "resource", gr)
-		st.Epoch, st.Scope = r.epoch, r.view
+		st.Epoch, st.Scope, st.Foreign = r.epoch, r.view, r.foreign
 	}
 	if err := s.c.cfg.Store.Update(func(tx *store.Tx) error { return tx.Describe(st) }); err != nil {
 		return nil, err
@@ -82,7 +87,6 @@ func (s *session) prepare(gr schema.GroupResource, m *tombolov1.Subscription) (*
 		return nil, err
 	}
 	fresh.pending = target{s.epoch, m.GetView()}
-	fresh.log.SetForeign(s.c.foreign[gr])
 	if r != nil {
 		s.numbers[fresh] = s.numbers[r]
 		delete(s.numbers, r)
@@ -174,6 +178,9 @@ func (s *session) checkpoint(m *tombolov1.Checkpoint) error {
 
 // finish ends a catch-up if its outcome is what the hub holds.
 func (s *session) finish(r *replica, rev uint64, want delta.Digest) error {
+	if r.goesBack(rev) {
+		return s.finishRewind(r, rev, want)
+	}
 	batch, got := r.outcome(rev)
 	if got != want {
 		// Usual after a hub restart: what was deleted meanwhile is what the changes could not tell.

@@ -106,6 +106,9 @@ func (g *group) batch(r *replica, b *tombolov1.Batch) error {
 	p := g.part(r)
 	switch {
 	case r.step.open || b.GetGapFrom() != 0:
+		if r.asked {
+			ops = r.instead(ops)
+		}
 		p.staged = append(p.staged, ops...)
 		p.stage = max(p.stage, b.GetUptoRev(), r.step.staged, r.log.Rev(), 1)
 	case b.GetMore():

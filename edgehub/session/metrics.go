@@ -15,6 +15,7 @@ type metrics struct {
 	operations prometheus.Counter
 	commits    prometheus.Histogram
 	mismatches prometheus.Counter
+	rewinds    prometheus.Counter
 	plans      *prometheus.CounterVec
 	demands    *prometheus.CounterVec
 	proofs     *prometheus.HistogramVec // by outcome
@@ -39,12 +40,15 @@ func newMetrics(reg prometheus.Registerer, c *Client) *metrics {
 			Name: "tombolo_edge_plans_total", Help: "How resources were brought up to date.",
 		}, []string{"plan"}),
 	}
+	m.rewinds = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "tombolo_edge_rewinds_total", Help: "Resources that went back with a cloud that was restored from a backup.",
+	})
 	m.demands = newDemandMetrics(reg, c)
 	m.proofs = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "tombolo_edge_proof_seconds", Help: "Time for a proof that the edge is as far as the cloud, by outcome.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2, 3},
 	}, []string{"outcome"})
-	reg.MustRegister(m.proofs, m.sessions, m.operations, m.commits, m.mismatches, m.plans,
+	reg.MustRegister(m.proofs, m.sessions, m.operations, m.commits, m.mismatches, m.rewinds, m.plans,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "tombolo_edge_connected", Help: "1 while the edge follows the cloud.",
 		}, func() float64 {

@@ -19,6 +19,8 @@ type replica struct {
 	epoch  string // the cluster that the data is of
 	view   string // hash of the view that the data is of
 	digest delta.Digest
+	// foreign is up to where clients may hold positions of another history than the log's.
+	foreign uint64
 
 	// pending is the view and cluster that the step under way leads to.
 	pending target
@@ -33,16 +35,19 @@ type target struct{ epoch, view string }
 
 // step is a run of operations of which nothing may be visible before its end.
 type step struct {
-	open   bool                   // a catch-up is under way: it ends with a checkpoint
-	staged uint64                 // all changes up to here are staged, durably
-	ops    map[string]watchlog.Op // the newest of each key; for a catch-up also on disk
-	exact  []watchlog.Op          // the part of an exact step that has arrived, not on disk
+	open    bool                   // a catch-up is under way: it ends with a checkpoint
+	staged  uint64                 // all changes up to here are staged, durably
+	ops     map[string]watchlog.Op // the newest of each key; for a catch-up also on disk
+	rewound bool                   // the cloud has gone back: nothing of what was before counts
+	exact   []watchlog.Op          // the part of an exact step that has arrived, not on disk
 }
 
 // restore returns the replica that the store holds.
 func (c *Client) restore(st store.State) (*replica, error) {
 	res := st.Resource
 	r := &replica{gr: res.GroupResource(), log: watchlog.New(&res, c.cfg.Window), epoch: st.Epoch, view: st.Scope}
+	r.foreign = st.Foreign
+	r.log.SetForeign(st.Foreign)
 	r.pending = target{st.Epoch, st.Scope}
 	content, err := c.cfg.Store.Load(r.gr, r.log.Decoder())
 	if err != nil {
@@ -119,7 +124,7 @@ func (r *replica) holds(f func(*watchlog.Object)) {
 
 // state is what the store keeps of the replica beside objects and position.
 func (r *replica) state() store.State {
-	return store.State{Resource: *r.log.Resource(), Epoch: r.epoch, Scope: r.view}
+	return store.State{Resource: *r.log.Resource(), Epoch: r.epoch, Scope: r.view, Foreign: r.foreign}
 }
 
 func compareResources(a, b schema.GroupResource) int {

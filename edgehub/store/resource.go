@@ -13,10 +13,12 @@ import (
 
 // State is how far a resource is.
 type State struct {
-	Resource  watchlog.Resource
-	Epoch     string // the cluster's, that the data is of
-	Scope     string // hash of the scope that the data is of
-	Rev       uint64 // the position; 0: the first sync has not finished
+	Resource watchlog.Resource
+	Epoch    string // the cluster's, that the data is of
+	Scope    string // hash of the scope that the data is of
+	Rev      uint64 // the position; 0: the first sync has not finished
+	// Foreign is up to where clients may hold positions of another history: see SetForeign of watchlog.Log.
+	Foreign   uint64
 	StagedRev uint64 // a catch-up under way: all changes up to here are staged; 0: none
 }
 
@@ -43,6 +45,7 @@ type description struct {
 	Resource watchlog.Resource `json:"resource"`
 	Epoch    string            `json:"epoch"`
 	Scope    string            `json:"scope"`
+	Foreign  uint64            `json:"foreign,omitempty"`
 }
 
 // resource is one resource in a transaction.
@@ -137,7 +140,7 @@ func (r *resource) description() (description, error) {
 func (r *resource) state() (State, error) {
 	d, err := r.description()
 	return State{
-		Resource: d.Resource, Epoch: d.Epoch, Scope: d.Scope, Rev: r.progress.rev, StagedRev: r.progress.staged,
+		Resource: d.Resource, Epoch: d.Epoch, Scope: d.Scope, Foreign: d.Foreign, Rev: r.progress.rev, StagedRev: r.progress.staged,
 	}, err
 }
 
@@ -155,7 +158,7 @@ func (tx *Tx) Describe(st State) error {
 	if err != nil {
 		return err
 	}
-	v, err := json.Marshal(description{Resource: st.Resource, Epoch: st.Epoch, Scope: st.Scope})
+	v, err := json.Marshal(description{Resource: st.Resource, Epoch: st.Epoch, Scope: st.Scope, Foreign: st.Foreign})
 	if err != nil {
 		return r.wrap(err)
 	}

@@ -264,6 +264,7 @@ func serveHub(t *testing.T, src syncsrv.Source, sc syncsrv.Scopes, lis net.Liste
 type edge struct {
 	*edgehub.Agent
 	t    *testing.T
+	hub  string // the first one's address
 	stop func()
 }
 
@@ -285,7 +286,7 @@ func startEdgeWith(t *testing.T, cfg edgehub.Config) *edge {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- agent.Run(ctx) }()
-	e := &edge{Agent: agent, t: t}
+	e := &edge{Agent: agent, t: t, hub: cfg.Hubs[0]}
 	var once sync.Once
 	e.stop = func() {
 		once.Do(func() {

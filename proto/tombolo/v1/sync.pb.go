@@ -13,7 +13,9 @@
 //    │                    it will be brought up)      │
 //    │ ◀──── Batch … Batch, Checkpoint ────────────── │  catch-up, then live
 //    │── Ack (position, after the durable commit) ──▶ │
-//    │── Inventory (ids), on a digest mismatch ─────▶ │  the hub answers with what differs, and a Checkpoint
+//    │── Ranges (sums), on a digest mismatch ───────▶ │
+//    │ ◀───────────── RangeNeed (which of them) ───── │
+//    │── Inventory (ids in these) ──────────────────▶ │  the hub answers with what differs, and a Checkpoint
 //
 // Compatibility: fields are only added; what a peer may use is the meet of both capability lists. A peer of another
 // protocol version is refused in the first message, with a reason.
@@ -44,7 +46,7 @@ const (
 	Capability_CAPABILITY_ZSTD_PATCH Capability = 1
 	// Batches may be compressed as a whole.
 	Capability_CAPABILITY_ZSTD_BATCH Capability = 2
-	// Inventories may be narrowed by ranges.
+	// Inventories may be narrowed by Ranges.
 	Capability_CAPABILITY_RANGES Capability = 3
 )
 
@@ -101,7 +103,8 @@ const (
 	// The newest version of every object that changed behind the edge's position follows (all objects, when it has none),
 	// in the order of their revisions, then a Checkpoint by which the edge finds out whether it holds something else.
 	Plan_PLAN_CHANGES Plan = 2
-	// The edge is to send an Inventory, unless it just did so of its own accord; what differs follows, then a Checkpoint.
+	// The edge is to send Ranges or an Inventory, unless it just did so of its own accord; what differs follows, then a
+	// Checkpoint.
 	Plan_PLAN_RECONCILE Plan = 3
 	// The hub has no state of the resource yet, or none at the edge's position. Another Subscription will follow. The edge
 	// keeps what it has.
@@ -269,6 +272,7 @@ type SyncRequest struct {
 	//	*SyncRequest_Question
 	//	*SyncRequest_Demand
 	//	*SyncRequest_DocumentNeed
+	//	*SyncRequest_Ranges
 	Message       isSyncRequest_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -374,6 +378,15 @@ func (x *SyncRequest) GetDocumentNeed() *DocumentNeed {
 	return nil
 }
 
+func (x *SyncRequest) GetRanges() *Ranges {
+	if x != nil {
+		if x, ok := x.Message.(*SyncRequest_Ranges); ok {
+			return x.Ranges
+		}
+	}
+	return nil
+}
+
 type isSyncRequest_Message interface {
 	isSyncRequest_Message()
 }
@@ -406,6 +419,10 @@ type SyncRequest_DocumentNeed struct {
 	DocumentNeed *DocumentNeed `protobuf:"bytes,7,opt,name=document_need,json=documentNeed,proto3,oneof"`
 }
 
+type SyncRequest_Ranges struct {
+	Ranges *Ranges `protobuf:"bytes,8,opt,name=ranges,proto3,oneof"`
+}
+
 func (*SyncRequest_Hello) isSyncRequest_Message() {}
 
 func (*SyncRequest_Ack) isSyncRequest_Message() {}
@@ -419,6 +436,8 @@ func (*SyncRequest_Question) isSyncRequest_Message() {}
 func (*SyncRequest_Demand) isSyncRequest_Message() {}
 
 func (*SyncRequest_DocumentNeed) isSyncRequest_Message() {}
+
+func (*SyncRequest_Ranges) isSyncRequest_Message() {}
 
 // SyncResponse is a message from the hub. The first one is a Welcome, no other is.
 type SyncResponse struct {
@@ -435,6 +454,7 @@ type SyncResponse struct {
 	//	*SyncResponse_Progress
 	//	*SyncResponse_Answer
 	//	*SyncResponse_DocumentIndex
+	//	*SyncResponse_RangeNeed
 	Message       isSyncResponse_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -567,6 +587,15 @@ func (x *SyncResponse) GetDocumentIndex() *DocumentIndex {
 	return nil
 }
 
+func (x *SyncResponse) GetRangeNeed() *RangeNeed {
+	if x != nil {
+		if x, ok := x.Message.(*SyncResponse_RangeNeed); ok {
+			return x.RangeNeed
+		}
+	}
+	return nil
+}
+
 type isSyncResponse_Message interface {
 	isSyncResponse_Message()
 }
@@ -611,6 +640,10 @@ type SyncResponse_DocumentIndex struct {
 	DocumentIndex *DocumentIndex `protobuf:"bytes,10,opt,name=document_index,json=documentIndex,proto3,oneof"`
 }
 
+type SyncResponse_RangeNeed struct {
+	RangeNeed *RangeNeed `protobuf:"bytes,11,opt,name=range_need,json=rangeNeed,proto3,oneof"`
+}
+
 func (*SyncResponse_Welcome) isSyncResponse_Message() {}
 
 func (*SyncResponse_Subscription) isSyncResponse_Message() {}
@@ -630,6 +663,8 @@ func (*SyncResponse_Progress) isSyncResponse_Message() {}
 func (*SyncResponse_Answer) isSyncResponse_Message() {}
 
 func (*SyncResponse_DocumentIndex) isSyncResponse_Message() {}
+
+func (*SyncResponse_RangeNeed) isSyncResponse_Message() {}
 
 // Hello opens a session.
 type Hello struct {
@@ -789,7 +824,8 @@ func (x *Resource) GetResource() string {
 type Position struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Resource *Resource              `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The cluster that the data is of, as a Welcome named it.
+	// The cluster that the data is of, as a Welcome named it. Whether the cluster was restored from a backup since, the
+	// revisions and digests tell.
 	Epoch string `protobuf:"bytes,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Hash of the view that the data is of, as a Subscription named it.
 	View string `protobuf:"bytes,3,opt,name=view,proto3" json:"view,omitempty"`
@@ -888,7 +924,8 @@ type Welcome struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	Version      uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	Capabilities []Capability           `protobuf:"varint,2,rep,packed,name=capabilities,proto3,enum=tombolo.v1.Capability" json:"capabilities,omitempty"`
-	// Names the cluster and its restore generation. Positions of another epoch mean nothing here.
+	// Names the cluster. Positions of another epoch mean nothing here. It is the same at all hubs, and stays the same when
+	// the cluster is restored from a backup: see Subscription.rewound.
 	Epoch string `protobuf:"bytes,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// The hub's software version, for status and logs.
 	Software string `protobuf:"bytes,4,opt,name=software,proto3" json:"software,omitempty"`
@@ -989,7 +1026,11 @@ type Subscription struct {
 	// For PLAN_WAIT: why.
 	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	// For PLAN_WAIT: the hub can't get the resource (the cloud does not have it, or refuses it), so that it may be long.
-	Unavailable   bool `protobuf:"varint,7,opt,name=unavailable,proto3" json:"unavailable,omitempty"`
+	Unavailable bool `protobuf:"varint,7,opt,name=unavailable,proto3" json:"unavailable,omitempty"`
+	// For PLAN_RECONCILE: the cloud was restored from a backup since the edge was there: it has lost a part of what the edge
+	// has seen. Revisions of before mean nothing any more, and the position may go back. The edge drops what it has staged,
+	// keeps what is the same (UID, revision and bytes), takes older versions for new ones, and begins a new log.
+	Rewound       bool `protobuf:"varint,8,opt,name=rewound,proto3" json:"rewound,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1069,6 +1110,13 @@ func (x *Subscription) GetReason() string {
 func (x *Subscription) GetUnavailable() bool {
 	if x != nil {
 		return x.Unavailable
+	}
+	return false
+}
+
+func (x *Subscription) GetRewound() bool {
+	if x != nil {
+		return x.Rewound
 	}
 	return false
 }
@@ -1600,13 +1648,15 @@ func (x *Advance) GetRev() uint64 {
 }
 
 // Checkpoint lets the edge compare its state with the hub's. At the end of a catch-up it also ends the step: the edge
-// commits when they agree, and sends an Inventory when they don't.
+// commits when they agree, and sends Ranges or an Inventory when they don't.
 type Checkpoint struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	Subscription uint32                 `protobuf:"varint,1,opt,name=subscription,proto3" json:"subscription,omitempty"`
 	Rev          uint64                 `protobuf:"varint,2,opt,name=rev,proto3" json:"rev,omitempty"`
 	Count        uint64                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
-	Digest       []byte                 `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`
+	// The sum, modulo 2^128 and big endian, of a hash of each object: the first 128 bits of SHA-256 over its key, a zero
+	// byte, its UID, a zero byte, its revision (8 bytes, big endian) and its crc32c (4 bytes, big endian; see Operation).
+	Digest []byte `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`
 	// Set while the hub itself has lost sight of the cloud.
 	Lost          *Loss `protobuf:"bytes,5,opt,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1741,6 +1791,125 @@ func (x *Ack) GetReceivedBytes() uint64 {
 	return 0
 }
 
+// Ranges tells what the edge holds of a resource, staged objects included, as sums over parts of it, so that the hub can
+// ask for an Inventory of those parts alone that differ. Only with CAPABILITY_RANGES.
+type Ranges struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Subscription uint32                 `protobuf:"varint,1,opt,name=subscription,proto3" json:"subscription,omitempty"`
+	// 16 to 1024 sums, a power of two, of 8 bytes each. Sum number i is the sum, modulo 2^64 and big endian, of the last 8
+	// bytes of the objects' hashes (see Checkpoint) over the objects whose key's CRC-32C has the remainder i.
+	Sums []byte `protobuf:"bytes,2,opt,name=sums,proto3" json:"sums,omitempty"`
+	// The digest check that failed, for the hub's log; empty when a Subscription asked.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ranges) Reset() {
+	*x = Ranges{}
+	mi := &file_tombolo_v1_sync_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ranges) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ranges) ProtoMessage() {}
+
+func (x *Ranges) ProtoReflect() protoreflect.Message {
+	mi := &file_tombolo_v1_sync_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ranges.ProtoReflect.Descriptor instead.
+func (*Ranges) Descriptor() ([]byte, []int) {
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Ranges) GetSubscription() uint32 {
+	if x != nil {
+		return x.Subscription
+	}
+	return 0
+}
+
+func (x *Ranges) GetSums() []byte {
+	if x != nil {
+		return x.Sums
+	}
+	return nil
+}
+
+func (x *Ranges) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// RangeNeed answers Ranges: the edge is to send an Inventory of these parts.
+type RangeNeed struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Subscription uint32                 `protobuf:"varint,1,opt,name=subscription,proto3" json:"subscription,omitempty"`
+	// One bit for each sum, the lowest bit of the first byte first. At least one is set.
+	Parts         []byte `protobuf:"bytes,2,opt,name=parts,proto3" json:"parts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RangeNeed) Reset() {
+	*x = RangeNeed{}
+	mi := &file_tombolo_v1_sync_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RangeNeed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RangeNeed) ProtoMessage() {}
+
+func (x *RangeNeed) ProtoReflect() protoreflect.Message {
+	mi := &file_tombolo_v1_sync_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RangeNeed.ProtoReflect.Descriptor instead.
+func (*RangeNeed) Descriptor() ([]byte, []int) {
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *RangeNeed) GetSubscription() uint32 {
+	if x != nil {
+		return x.Subscription
+	}
+	return 0
+}
+
+func (x *RangeNeed) GetParts() []byte {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
 // Inventory tells what the edge holds of a resource, staged objects included, in one or more messages.
 type Inventory struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
@@ -1749,14 +1918,16 @@ type Inventory struct {
 	// More messages follow.
 	More bool `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`
 	// The digest check that failed, for the hub's log; empty when a Subscription asked for the inventory.
-	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// It has only what a RangeNeed asked for.
+	Ranged        bool `protobuf:"varint,5,opt,name=ranged,proto3" json:"ranged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Inventory) Reset() {
 	*x = Inventory{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[16]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1768,7 +1939,7 @@ func (x *Inventory) String() string {
 func (*Inventory) ProtoMessage() {}
 
 func (x *Inventory) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[16]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1781,7 +1952,7 @@ func (x *Inventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inventory.ProtoReflect.Descriptor instead.
 func (*Inventory) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{16}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Inventory) GetSubscription() uint32 {
@@ -1812,6 +1983,13 @@ func (x *Inventory) GetReason() string {
 	return ""
 }
 
+func (x *Inventory) GetRanged() bool {
+	if x != nil {
+		return x.Ranged
+	}
+	return false
+}
+
 // Item is one object in an inventory.
 type Item struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1826,7 +2004,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[17]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1838,7 +2016,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[17]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1851,7 +2029,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{17}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Item) GetKey() string {
@@ -1894,7 +2072,7 @@ type Need struct {
 
 func (x *Need) Reset() {
 	*x = Need{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[18]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1906,7 +2084,7 @@ func (x *Need) String() string {
 func (*Need) ProtoMessage() {}
 
 func (x *Need) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[18]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1919,7 +2097,7 @@ func (x *Need) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Need.ProtoReflect.Descriptor instead.
 func (*Need) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{18}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Need) GetSubscription() uint32 {
@@ -1955,7 +2133,7 @@ type Question struct {
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1967,7 +2145,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1980,7 +2158,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{19}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Question) GetId() uint64 {
@@ -2047,7 +2225,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2059,7 +2237,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2072,7 +2250,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{20}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Answer) GetId() uint64 {
@@ -2108,7 +2286,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2120,7 +2298,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2133,7 +2311,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{21}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Demand) GetResources() []*Resource {
@@ -2158,7 +2336,7 @@ type DocumentIndex struct {
 
 func (x *DocumentIndex) Reset() {
 	*x = DocumentIndex{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2170,7 +2348,7 @@ func (x *DocumentIndex) String() string {
 func (*DocumentIndex) ProtoMessage() {}
 
 func (x *DocumentIndex) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2183,7 +2361,7 @@ func (x *DocumentIndex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentIndex.ProtoReflect.Descriptor instead.
 func (*DocumentIndex) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{22}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DocumentIndex) GetEntries() []*DocumentEntry {
@@ -2215,7 +2393,7 @@ type DocumentEntry struct {
 
 func (x *DocumentEntry) Reset() {
 	*x = DocumentEntry{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[23]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2227,7 +2405,7 @@ func (x *DocumentEntry) String() string {
 func (*DocumentEntry) ProtoMessage() {}
 
 func (x *DocumentEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[23]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2240,7 +2418,7 @@ func (x *DocumentEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentEntry.ProtoReflect.Descriptor instead.
 func (*DocumentEntry) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{23}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DocumentEntry) GetPath() string {
@@ -2276,7 +2454,7 @@ type DocumentNeed struct {
 
 func (x *DocumentNeed) Reset() {
 	*x = DocumentNeed{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[24]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2288,7 +2466,7 @@ func (x *DocumentNeed) String() string {
 func (*DocumentNeed) ProtoMessage() {}
 
 func (x *DocumentNeed) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[24]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2301,7 +2479,7 @@ func (x *DocumentNeed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentNeed.ProtoReflect.Descriptor instead.
 func (*DocumentNeed) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{24}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DocumentNeed) GetEntries() []uint32 {
@@ -2333,7 +2511,7 @@ type Documents struct {
 
 func (x *Documents) Reset() {
 	*x = Documents{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[25]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2345,7 +2523,7 @@ func (x *Documents) String() string {
 func (*Documents) ProtoMessage() {}
 
 func (x *Documents) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[25]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2358,7 +2536,7 @@ func (x *Documents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Documents.ProtoReflect.Descriptor instead.
 func (*Documents) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{25}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Documents) GetDocuments() []*Document {
@@ -2398,7 +2576,7 @@ type Document struct {
 
 func (x *Document) Reset() {
 	*x = Document{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[26]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2410,7 +2588,7 @@ func (x *Document) String() string {
 func (*Document) ProtoMessage() {}
 
 func (x *Document) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[26]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2423,7 +2601,7 @@ func (x *Document) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Document.ProtoReflect.Descriptor instead.
 func (*Document) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{26}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Document) GetPath() string {
@@ -2473,7 +2651,7 @@ type Unsubscription struct {
 
 func (x *Unsubscription) Reset() {
 	*x = Unsubscription{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[27]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2485,7 +2663,7 @@ func (x *Unsubscription) String() string {
 func (*Unsubscription) ProtoMessage() {}
 
 func (x *Unsubscription) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[27]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2498,7 +2676,7 @@ func (x *Unsubscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unsubscription.ProtoReflect.Descriptor instead.
 func (*Unsubscription) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{27}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Unsubscription) GetResource() *Resource {
@@ -2526,7 +2704,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[28]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2538,7 +2716,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[28]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2551,7 +2729,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{28}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Drain) GetRetryAfterMs() uint32 {
@@ -2566,7 +2744,7 @@ var File_tombolo_v1_sync_proto protoreflect.FileDescriptor
 const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\n" +
 	"\x15tombolo/v1/sync.proto\x12\n" +
-	"tombolo.v1\"\xea\x02\n" +
+	"tombolo.v1\"\x98\x03\n" +
 	"\vSyncRequest\x12)\n" +
 	"\x05hello\x18\x01 \x01(\v2\x11.tombolo.v1.HelloH\x00R\x05hello\x12#\n" +
 	"\x03ack\x18\x02 \x01(\v2\x0f.tombolo.v1.AckH\x00R\x03ack\x125\n" +
@@ -2574,8 +2752,9 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\x04need\x18\x04 \x01(\v2\x10.tombolo.v1.NeedH\x00R\x04need\x122\n" +
 	"\bquestion\x18\x05 \x01(\v2\x14.tombolo.v1.QuestionH\x00R\bquestion\x12,\n" +
 	"\x06demand\x18\x06 \x01(\v2\x12.tombolo.v1.DemandH\x00R\x06demand\x12?\n" +
-	"\rdocument_need\x18\a \x01(\v2\x18.tombolo.v1.DocumentNeedH\x00R\fdocumentNeedB\t\n" +
-	"\amessage\"\xbd\x04\n" +
+	"\rdocument_need\x18\a \x01(\v2\x18.tombolo.v1.DocumentNeedH\x00R\fdocumentNeed\x12,\n" +
+	"\x06ranges\x18\b \x01(\v2\x12.tombolo.v1.RangesH\x00R\x06rangesB\t\n" +
+	"\amessage\"\xf5\x04\n" +
 	"\fSyncResponse\x12/\n" +
 	"\awelcome\x18\x01 \x01(\v2\x13.tombolo.v1.WelcomeH\x00R\awelcome\x12>\n" +
 	"\fsubscription\x18\x02 \x01(\v2\x18.tombolo.v1.SubscriptionH\x00R\fsubscription\x12)\n" +
@@ -2589,7 +2768,9 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\bprogress\x18\b \x01(\v2\x14.tombolo.v1.ProgressH\x00R\bprogress\x12,\n" +
 	"\x06answer\x18\t \x01(\v2\x12.tombolo.v1.AnswerH\x00R\x06answer\x12B\n" +
 	"\x0edocument_index\x18\n" +
-	" \x01(\v2\x19.tombolo.v1.DocumentIndexH\x00R\rdocumentIndexB\t\n" +
+	" \x01(\v2\x19.tombolo.v1.DocumentIndexH\x00R\rdocumentIndex\x126\n" +
+	"\n" +
+	"range_need\x18\v \x01(\v2\x15.tombolo.v1.RangeNeedH\x00R\trangeNeedB\t\n" +
 	"\amessage\"\x96\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12:\n" +
@@ -2617,7 +2798,7 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\x05epoch\x18\x03 \x01(\tR\x05epoch\x12\x1a\n" +
 	"\bsoftware\x18\x04 \x01(\tR\bsoftware\x120\n" +
 	"\x14progress_interval_ms\x18\x05 \x01(\rR\x12progressIntervalMs\x12*\n" +
-	"\x05scope\x18\x06 \x03(\v2\x14.tombolo.v1.ResourceR\x05scope\"\xf2\x01\n" +
+	"\x05scope\x18\x06 \x03(\v2\x14.tombolo.v1.ResourceR\x05scope\"\x8c\x02\n" +
 	"\fSubscription\x120\n" +
 	"\bresource\x18\x01 \x01(\v2\x14.tombolo.v1.ResourceR\bresource\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12,\n" +
@@ -2625,7 +2806,8 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\x04view\x18\x04 \x01(\tR\x04view\x12$\n" +
 	"\x04plan\x18\x05 \x01(\x0e2\x10.tombolo.v1.PlanR\x04plan\x12\x16\n" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x12 \n" +
-	"\vunavailable\x18\a \x01(\bR\vunavailable\"\xd6\x01\n" +
+	"\vunavailable\x18\a \x01(\bR\vunavailable\x12\x18\n" +
+	"\arewound\x18\b \x01(\bR\arewound\"\xd6\x01\n" +
 	"\fResourceInfo\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1b\n" +
@@ -2677,12 +2859,20 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\x03Ack\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x12\x10\n" +
 	"\x03rev\x18\x02 \x01(\x04R\x03rev\x12%\n" +
-	"\x0ereceived_bytes\x18\x03 \x01(\x04R\rreceivedBytes\"\x83\x01\n" +
+	"\x0ereceived_bytes\x18\x03 \x01(\x04R\rreceivedBytes\"X\n" +
+	"\x06Ranges\x12\"\n" +
+	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x12\x12\n" +
+	"\x04sums\x18\x02 \x01(\fR\x04sums\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"E\n" +
+	"\tRangeNeed\x12\"\n" +
+	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x12\x14\n" +
+	"\x05parts\x18\x02 \x01(\fR\x05parts\"\x9b\x01\n" +
 	"\tInventory\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x12&\n" +
 	"\x05items\x18\x02 \x03(\v2\x10.tombolo.v1.ItemR\x05items\x12\x12\n" +
 	"\x04more\x18\x03 \x01(\bR\x04more\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"T\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06ranged\x18\x05 \x01(\bR\x06ranged\"T\n" +
 	"\x04Item\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x10\n" +
@@ -2767,7 +2957,7 @@ func file_tombolo_v1_sync_proto_rawDescGZIP() []byte {
 }
 
 var file_tombolo_v1_sync_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_tombolo_v1_sync_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_tombolo_v1_sync_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_tombolo_v1_sync_proto_goTypes = []any{
 	(Capability)(0),        // 0: tombolo.v1.Capability
 	(Plan)(0),              // 1: tombolo.v1.Plan
@@ -2789,66 +2979,70 @@ var file_tombolo_v1_sync_proto_goTypes = []any{
 	(*Advance)(nil),        // 17: tombolo.v1.Advance
 	(*Checkpoint)(nil),     // 18: tombolo.v1.Checkpoint
 	(*Ack)(nil),            // 19: tombolo.v1.Ack
-	(*Inventory)(nil),      // 20: tombolo.v1.Inventory
-	(*Item)(nil),           // 21: tombolo.v1.Item
-	(*Need)(nil),           // 22: tombolo.v1.Need
-	(*Question)(nil),       // 23: tombolo.v1.Question
-	(*Answer)(nil),         // 24: tombolo.v1.Answer
-	(*Demand)(nil),         // 25: tombolo.v1.Demand
-	(*DocumentIndex)(nil),  // 26: tombolo.v1.DocumentIndex
-	(*DocumentEntry)(nil),  // 27: tombolo.v1.DocumentEntry
-	(*DocumentNeed)(nil),   // 28: tombolo.v1.DocumentNeed
-	(*Documents)(nil),      // 29: tombolo.v1.Documents
-	(*Document)(nil),       // 30: tombolo.v1.Document
-	(*Unsubscription)(nil), // 31: tombolo.v1.Unsubscription
-	(*Drain)(nil),          // 32: tombolo.v1.Drain
+	(*Ranges)(nil),         // 20: tombolo.v1.Ranges
+	(*RangeNeed)(nil),      // 21: tombolo.v1.RangeNeed
+	(*Inventory)(nil),      // 22: tombolo.v1.Inventory
+	(*Item)(nil),           // 23: tombolo.v1.Item
+	(*Need)(nil),           // 24: tombolo.v1.Need
+	(*Question)(nil),       // 25: tombolo.v1.Question
+	(*Answer)(nil),         // 26: tombolo.v1.Answer
+	(*Demand)(nil),         // 27: tombolo.v1.Demand
+	(*DocumentIndex)(nil),  // 28: tombolo.v1.DocumentIndex
+	(*DocumentEntry)(nil),  // 29: tombolo.v1.DocumentEntry
+	(*DocumentNeed)(nil),   // 30: tombolo.v1.DocumentNeed
+	(*Documents)(nil),      // 31: tombolo.v1.Documents
+	(*Document)(nil),       // 32: tombolo.v1.Document
+	(*Unsubscription)(nil), // 33: tombolo.v1.Unsubscription
+	(*Drain)(nil),          // 34: tombolo.v1.Drain
 }
 var file_tombolo_v1_sync_proto_depIdxs = []int32{
 	6,  // 0: tombolo.v1.SyncRequest.hello:type_name -> tombolo.v1.Hello
 	19, // 1: tombolo.v1.SyncRequest.ack:type_name -> tombolo.v1.Ack
-	20, // 2: tombolo.v1.SyncRequest.inventory:type_name -> tombolo.v1.Inventory
-	22, // 3: tombolo.v1.SyncRequest.need:type_name -> tombolo.v1.Need
-	23, // 4: tombolo.v1.SyncRequest.question:type_name -> tombolo.v1.Question
-	25, // 5: tombolo.v1.SyncRequest.demand:type_name -> tombolo.v1.Demand
-	28, // 6: tombolo.v1.SyncRequest.document_need:type_name -> tombolo.v1.DocumentNeed
-	9,  // 7: tombolo.v1.SyncResponse.welcome:type_name -> tombolo.v1.Welcome
-	10, // 8: tombolo.v1.SyncResponse.subscription:type_name -> tombolo.v1.Subscription
-	13, // 9: tombolo.v1.SyncResponse.batch:type_name -> tombolo.v1.Batch
-	18, // 10: tombolo.v1.SyncResponse.checkpoint:type_name -> tombolo.v1.Checkpoint
-	29, // 11: tombolo.v1.SyncResponse.documents:type_name -> tombolo.v1.Documents
-	31, // 12: tombolo.v1.SyncResponse.unsubscription:type_name -> tombolo.v1.Unsubscription
-	32, // 13: tombolo.v1.SyncResponse.drain:type_name -> tombolo.v1.Drain
-	15, // 14: tombolo.v1.SyncResponse.progress:type_name -> tombolo.v1.Progress
-	24, // 15: tombolo.v1.SyncResponse.answer:type_name -> tombolo.v1.Answer
-	26, // 16: tombolo.v1.SyncResponse.document_index:type_name -> tombolo.v1.DocumentIndex
-	0,  // 17: tombolo.v1.Hello.capabilities:type_name -> tombolo.v1.Capability
-	8,  // 18: tombolo.v1.Hello.positions:type_name -> tombolo.v1.Position
-	7,  // 19: tombolo.v1.Hello.demand:type_name -> tombolo.v1.Resource
-	7,  // 20: tombolo.v1.Position.resource:type_name -> tombolo.v1.Resource
-	0,  // 21: tombolo.v1.Welcome.capabilities:type_name -> tombolo.v1.Capability
-	7,  // 22: tombolo.v1.Welcome.scope:type_name -> tombolo.v1.Resource
-	7,  // 23: tombolo.v1.Subscription.resource:type_name -> tombolo.v1.Resource
-	11, // 24: tombolo.v1.Subscription.info:type_name -> tombolo.v1.ResourceInfo
-	1,  // 25: tombolo.v1.Subscription.plan:type_name -> tombolo.v1.Plan
-	12, // 26: tombolo.v1.ResourceInfo.fields:type_name -> tombolo.v1.Field
-	14, // 27: tombolo.v1.Batch.operations:type_name -> tombolo.v1.Operation
-	2,  // 28: tombolo.v1.Operation.type:type_name -> tombolo.v1.OperationType
-	3,  // 29: tombolo.v1.Operation.encoding:type_name -> tombolo.v1.Encoding
-	17, // 30: tombolo.v1.Progress.advances:type_name -> tombolo.v1.Advance
-	16, // 31: tombolo.v1.Progress.lost:type_name -> tombolo.v1.Loss
-	16, // 32: tombolo.v1.Checkpoint.lost:type_name -> tombolo.v1.Loss
-	21, // 33: tombolo.v1.Inventory.items:type_name -> tombolo.v1.Item
-	7,  // 34: tombolo.v1.Demand.resources:type_name -> tombolo.v1.Resource
-	27, // 35: tombolo.v1.DocumentIndex.entries:type_name -> tombolo.v1.DocumentEntry
-	30, // 36: tombolo.v1.Documents.documents:type_name -> tombolo.v1.Document
-	7,  // 37: tombolo.v1.Unsubscription.resource:type_name -> tombolo.v1.Resource
-	4,  // 38: tombolo.v1.SyncService.Sync:input_type -> tombolo.v1.SyncRequest
-	5,  // 39: tombolo.v1.SyncService.Sync:output_type -> tombolo.v1.SyncResponse
-	39, // [39:40] is the sub-list for method output_type
-	38, // [38:39] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	22, // 2: tombolo.v1.SyncRequest.inventory:type_name -> tombolo.v1.Inventory
+	24, // 3: tombolo.v1.SyncRequest.need:type_name -> tombolo.v1.Need
+	25, // 4: tombolo.v1.SyncRequest.question:type_name -> tombolo.v1.Question
+	27, // 5: tombolo.v1.SyncRequest.demand:type_name -> tombolo.v1.Demand
+	30, // 6: tombolo.v1.SyncRequest.document_need:type_name -> tombolo.v1.DocumentNeed
+	20, // 7: tombolo.v1.SyncRequest.ranges:type_name -> tombolo.v1.Ranges
+	9,  // 8: tombolo.v1.SyncResponse.welcome:type_name -> tombolo.v1.Welcome
+	10, // 9: tombolo.v1.SyncResponse.subscription:type_name -> tombolo.v1.Subscription
+	13, // 10: tombolo.v1.SyncResponse.batch:type_name -> tombolo.v1.Batch
+	18, // 11: tombolo.v1.SyncResponse.checkpoint:type_name -> tombolo.v1.Checkpoint
+	31, // 12: tombolo.v1.SyncResponse.documents:type_name -> tombolo.v1.Documents
+	33, // 13: tombolo.v1.SyncResponse.unsubscription:type_name -> tombolo.v1.Unsubscription
+	34, // 14: tombolo.v1.SyncResponse.drain:type_name -> tombolo.v1.Drain
+	15, // 15: tombolo.v1.SyncResponse.progress:type_name -> tombolo.v1.Progress
+	26, // 16: tombolo.v1.SyncResponse.answer:type_name -> tombolo.v1.Answer
+	28, // 17: tombolo.v1.SyncResponse.document_index:type_name -> tombolo.v1.DocumentIndex
+	21, // 18: tombolo.v1.SyncResponse.range_need:type_name -> tombolo.v1.RangeNeed
+	0,  // 19: tombolo.v1.Hello.capabilities:type_name -> tombolo.v1.Capability
+	8,  // 20: tombolo.v1.Hello.positions:type_name -> tombolo.v1.Position
+	7,  // 21: tombolo.v1.Hello.demand:type_name -> tombolo.v1.Resource
+	7,  // 22: tombolo.v1.Position.resource:type_name -> tombolo.v1.Resource
+	0,  // 23: tombolo.v1.Welcome.capabilities:type_name -> tombolo.v1.Capability
+	7,  // 24: tombolo.v1.Welcome.scope:type_name -> tombolo.v1.Resource
+	7,  // 25: tombolo.v1.Subscription.resource:type_name -> tombolo.v1.Resource
+	11, // 26: tombolo.v1.Subscription.info:type_name -> tombolo.v1.ResourceInfo
+	1,  // 27: tombolo.v1.Subscription.plan:type_name -> tombolo.v1.Plan
+	12, // 28: tombolo.v1.ResourceInfo.fields:type_name -> tombolo.v1.Field
+	14, // 29: tombolo.v1.Batch.operations:type_name -> tombolo.v1.Operation
+	2,  // 30: tombolo.v1.Operation.type:type_name -> tombolo.v1.OperationType
+	3,  // 31: tombolo.v1.Operation.encoding:type_name -> tombolo.v1.Encoding
+	17, // 32: tombolo.v1.Progress.advances:type_name -> tombolo.v1.Advance
+	16, // 33: tombolo.v1.Progress.lost:type_name -> tombolo.v1.Loss
+	16, // 34: tombolo.v1.Checkpoint.lost:type_name -> tombolo.v1.Loss
+	23, // 35: tombolo.v1.Inventory.items:type_name -> tombolo.v1.Item
+	7,  // 36: tombolo.v1.Demand.resources:type_name -> tombolo.v1.Resource
+	29, // 37: tombolo.v1.DocumentIndex.entries:type_name -> tombolo.v1.DocumentEntry
+	32, // 38: tombolo.v1.Documents.documents:type_name -> tombolo.v1.Document
+	7,  // 39: tombolo.v1.Unsubscription.resource:type_name -> tombolo.v1.Resource
+	4,  // 40: tombolo.v1.SyncService.Sync:input_type -> tombolo.v1.SyncRequest
+	5,  // 41: tombolo.v1.SyncService.Sync:output_type -> tombolo.v1.SyncResponse
+	41, // [41:42] is the sub-list for method output_type
+	40, // [40:41] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_tombolo_v1_sync_proto_init() }
@@ -2864,6 +3058,7 @@ func file_tombolo_v1_sync_proto_init() {
 		(*SyncRequest_Question)(nil),
 		(*SyncRequest_Demand)(nil),
 		(*SyncRequest_DocumentNeed)(nil),
+		(*SyncRequest_Ranges)(nil),
 	}
 	file_tombolo_v1_sync_proto_msgTypes[1].OneofWrappers = []any{
 		(*SyncResponse_Welcome)(nil),
@@ -2876,6 +3071,7 @@ func file_tombolo_v1_sync_proto_init() {
 		(*SyncResponse_Progress)(nil),
 		(*SyncResponse_Answer)(nil),
 		(*SyncResponse_DocumentIndex)(nil),
+		(*SyncResponse_RangeNeed)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2883,7 +3079,7 @@ func file_tombolo_v1_sync_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tombolo_v1_sync_proto_rawDesc), len(file_tombolo_v1_sync_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   29,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -13,7 +13,9 @@
 //    │                    it will be brought up)      │
 //    │ ◀──── Batch … Batch, Checkpoint ────────────── │  catch-up, then live
 //    │── Ack (position, after the durable commit) ──▶ │
-//    │── Inventory (ids), on a digest mismatch ─────▶ │  the hub answers with what differs, and a Checkpoint
+//    │── Ranges (sums), on a digest mismatch ───────▶ │
+//    │ ◀───────────── RangeNeed (which of them) ───── │
+//    │── Inventory (ids in these) ──────────────────▶ │  the hub answers with what differs, and a Checkpoint
 //
 // Compatibility: fields are only added; what a peer may use is the meet of both capability lists. A peer of another
 // protocol version is refused in the first message, with a reason.
