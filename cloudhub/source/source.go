@@ -22,6 +22,8 @@ var (
 	// ErrRewound closes a log that has seen revisions which the cloud no longer knows: its store was restored from a
 	// backup. The resource can be opened again; positions taken before mean nothing any more.
 	ErrRewound = errors.New("the cloud has gone back to an earlier revision")
+	// ErrReplaced closes a log because another cluster answers now where its cluster did.
+	ErrReplaced = errors.New("another cluster has taken the place of the one before")
 	// ErrIdle closes a log that nobody has used for a while.
 	ErrIdle = errors.New("nobody uses the resource")
 	// ErrStopped is returned by a source that is not running any more.

@@ -85,3 +85,5 @@ func (h definitionHealth) requestFailed(err error) {
 }
 func (h definitionHealth) resumed()   {}
 func (h definitionHealth) redefined() {}
+
+func (h definitionHealth) rewound(error) {}

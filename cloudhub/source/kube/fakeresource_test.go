@@ -43,6 +43,10 @@ func reply(w http.ResponseWriter, body string) {
 func (f *fakeAPI) serveList(w http.ResponseWriter, req *http.Request, r *fakeResource, namespace string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if req.URL.Query().Get("resourceVersionMatch") == "Exact" {
+		f.serveExactLocked(w, req, r, namespace)
+		return
+	}
 	var items []string
 	selector, _ := labels.Parse(req.URL.Query().Get("labelSelector"))
 	for _, k := range slices.Sorted(maps.Keys(r.objects)) {
@@ -73,6 +77,36 @@ func (f *fakeAPI) serveList(w http.ResponseWriter, req *http.Request, r *fakeRes
 	}
 	reply(w, fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":%q},"items":[%s]}`,
 		r.kind+"List", r.apiVersion(), rv, list))
+}
+
+// serveExactLocked answers a LIST of one object at a revision.
+func (f *fakeAPI) serveExactLocked(w http.ResponseWriter, req *http.Request, r *fakeResource, namespace string) {
+	at, _ := strconv.ParseUint(req.URL.Query().Get("resourceVersion"), 10, 64)
+	if at < r.floor {
+		fail(w, http.StatusGone, "Expired", "The provided resource version is too old")
+		return
+	}
+	name := strings.TrimPrefix(req.URL.Query().Get("fieldSelector"), "metadata.name=")
+	item := ""
+	now, ok := r.objects[key(namespace, name)]
+	if ok && now.rev <= at {
+		item = r.whole(now.json)
+	}
+	for _, e := range r.events {
+		if ok && now.rev <= at {
+			break // as it is encoded now
+		}
+		var o metav1.PartialObjectMetadata
+		_ = json.Unmarshal([]byte(e.object), &o)
+		if e.rev > at || o.Name != name || o.Namespace != namespace {
+			continue
+		}
+		if item = e.object; e.kind == "DELETED" {
+			item = ""
+		}
+	}
+	reply(w, fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":%q},"items":[%s]}`,
+		r.kind+"List", r.apiVersion(), r.spell(at), item))
 }
 
 // watch answers a WATCH until its time is over, the client leaves or the test cuts it.

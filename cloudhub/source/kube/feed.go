@@ -52,7 +52,7 @@ func (f *feed) run(ctx context.Context) {
 	}
 	r := d.resource
 	f.resource, f.client, f.entries = r, d.client, watchlog.New(r, f.kube.cfg.Window)
-	f.store, f.generation = &logStore{log: f.entries, relist: &relist{}, events: f}, d.generation
+	f.store, f.generation = &logStore{log: f.entries, relist: &relist{}, events: f, past: &past{}}, d.generation
 	f.proofs = f.newProofs(ctx)
 	close(f.ready)
 	f.log.Info("following a resource", "version", r.Version, "custom", r.Custom)
@@ -60,6 +60,7 @@ func (f *feed) run(ctx context.Context) {
 	lw := &listWatch{
 		client: d.client, resource: r, dec: f.entries.Decoder(), printer: d.printer,
 		listAccept: mediaJSON, watchAccept: mediaJSON, health: f, relist: f.store.relist,
+		past: f.store.past, cluster: f.kube.sameCluster,
 	}
 	if d.printer != nil {
 		lw.listAccept, lw.watchAccept = acceptTable, acceptTable
@@ -100,6 +101,7 @@ func (f *feed) isOpen() bool {
 // requestFailed hears that a list or watch could not be opened or broke.
 func (f *feed) requestFailed(err error) {
 	f.kube.metrics.failures.WithLabelValues(f.gr.String()).Inc()
+	f.store.past.doubt()
 	f.entries.SetLost(time.Now())
 	if f.condition.set(Failing, err) {
 		f.log.Warn("resource can't be followed, trying again", "error", err, "rev", f.entries.Rev())

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,9 +41,10 @@ type frames struct {
 	lw     *listWatch
 
 	rows    *rowJoiner
-	long    []byte // a line that outgrew r's buffer
-	initial bool   // the events that say what exists have not all come yet
-	moved   bool   // something came behind them
+	long    []byte    // a line that outgrew r's buffer
+	initial bool      // the events that say what exists have not all come yet
+	moved   bool      // something came behind them
+	due     time.Time // before it the server does not end the watch of its own accord; zero when it may
 }
 
 func newFrames(ctx context.Context, cancel func(), body io.ReadCloser, lw *listWatch) *frames {
@@ -89,6 +91,8 @@ func (f *frames) ended(err error) (watch.EventType, runtime.Object, error) {
 	case !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		f.lw.health.requestFailed(fmt.Errorf("watch: %w", err))
 		err = io.ErrUnexpectedEOF
+	case f.lw.past != nil && time.Now().Before(f.due):
+		f.lw.past.doubt() // the API server is going down in good order
 	}
 	if f.moved {
 		return "", nil, err

@@ -26,6 +26,7 @@ type silent struct{ errs []error }
 func (s *silent) requestFailed(err error) { s.errs = append(s.errs, err) }
 func (s *silent) resumed()                {}
 func (s *silent) redefined()              {}
+func (s *silent) rewound(error)           {}
 
 func podResource() *watchlog.Resource {
 	return &watchlog.Resource{Version: "v1", Name: "pods", Kind: "Pod", ListKind: "PodList", Namespaced: true}
@@ -184,7 +185,7 @@ func FuzzSplitFrame(f *testing.F) {
 // BenchmarkLiveEvent is the way of one event of 9 KB from the socket's buffer into the log.
 func BenchmarkLiveEvent(b *testing.B) {
 	log := watchlog.New(podResource(), watchlog.Config{})
-	s := &logStore{log: log, relist: &relist{}, events: nobody{}}
+	s := &logStore{log: log, relist: &relist{}, events: nobody{}, past: &past{}}
 	if err := s.Replace(nil, "1"); err != nil {
 		b.Fatal(err)
 	}

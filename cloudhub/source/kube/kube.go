@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/tombolo-sync/tombolo/internal/apidoc"
+	"github.com/tombolo-sync/tombolo/internal/round"
 )
 
 // Kube takes objects from a kube-apiserver. It is safe for concurrent use.
@@ -24,7 +25,9 @@ type Kube struct {
 	calls   *calls
 	docs    *documents
 	metrics *metrics
-	changed chan struct{} // holds a signal when definitions may have changed
+	// clusters asks which cluster it is; set before anything is followed.
+	clusters *round.Table[struct{}, struct{}]
+	changed  chan struct{} // holds a signal when definitions may have changed
 	// specChanged is the same for the OpenAPI documents.
 	specChanged chan struct{}
 	started     chan struct{} // closed once epoch and documents are known
@@ -63,7 +66,8 @@ func New(c Config) (*Kube, error) {
 	}, nil
 }
 
-// Epoch returns the UID of the cluster's kube-system namespace; "" before Started.
+// Epoch returns the UID of the cluster's kube-system namespace; "" before Started. It changes when another cluster takes
+// over the address.
 func (k *Kube) Epoch() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -86,6 +90,7 @@ func (k *Kube) Run(ctx context.Context) error {
 		return errors.New("kube: Run was called before")
 	}
 	k.runCtx = runCtx
+	k.clusters = round.NewTable(runCtx, requestTimeout, 1, k.askCluster)
 	k.mu.Unlock()
 	g.Go(func() error { return k.work(runCtx) })
 	err := g.Wait()
@@ -102,6 +107,7 @@ func (k *Kube) work(ctx context.Context) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return k.followDocuments(ctx) })
+	g.Go(func() error { return k.followCluster(ctx) })
 	g.Go(func() error { return k.followOpenAPI(ctx) })
 	for _, gvr := range definitions {
 		if _, ok := k.docs.catalogue.Load().version(gvr.GroupResource(), gvr.Version); ok {
@@ -200,6 +206,7 @@ func (k *Kube) shutDown() {
 	}
 	k.mu.Unlock()
 	k.tasks.Wait()
+	k.clusters.Wait()
 	k.api.http.CloseIdleConnections()
 	k.calls.close()
 }

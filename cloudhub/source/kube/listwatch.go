@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -29,12 +30,15 @@ type listWatch struct {
 	printer     *printer // what to make of tables; nil when they are not asked for
 	health      health
 	relist      *relist
+	past        *past                       // nil when nothing depends on it
+	cluster     func(context.Context) error // fails when another cluster answers; nil when that does not matter
 }
 
 // health hears how requests went.
 type health interface {
 	requestFailed(err error) // a list or watch could not be opened, or a watch ended with an error
 	resumed()                // a watch goes on from where the last one ended
+	rewound(err error)       // the cloud was restored from a backup
 	redefined()              // the table has other columns than the resource had
 }
 
@@ -43,7 +47,11 @@ type health interface {
 func (lw *listWatch) lister() *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list, err := lw.list(ctx, o)
+			err := lw.sameCluster(ctx)
+			var list runtime.Object
+			if err == nil {
+				list, err = lw.list(ctx, o)
+			}
 			if err != nil {
 				lw.health.requestFailed(err)
 				return nil, err
@@ -125,10 +133,15 @@ func (lw *listWatch) otherTable() error {
 var errOtherTable = errors.New("the table has other columns than before")
 
 func (lw *listWatch) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	if err := lw.sameCluster(ctx); err != nil {
+		return nil, err
+	}
 	if !isWatchList(o) {
-		if err := lw.mayResume(ctx, o.ResourceVersion); err != nil {
+		from, err := lw.resumeFrom(ctx, o.ResourceVersion)
+		if err != nil {
 			return nil, err
 		}
+		o.ResourceVersion = from
 	}
 	o.Watch = true
 	reqCtx, cancel := context.WithCancel(ctx)
@@ -140,6 +153,9 @@ func (lw *listWatch) watch(ctx context.Context, o metav1.ListOptions) (watch.Int
 	lw.relist.onAsk(cancel)
 	f := newFrames(reqCtx, cancel, body, lw)
 	f.initial = isWatchList(o)
+	if o.TimeoutSeconds != nil {
+		f.due = time.Now().Add(time.Duration(*o.TimeoutSeconds-1) * time.Second)
+	}
 	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), f, statusReporter{}), nil
 }
 
@@ -147,25 +163,33 @@ func isWatchList(o metav1.ListOptions) bool {
 	return o.SendInitialEvents != nil && *o.SendInitialEvents
 }
 
-// mayResume tells whether a plain watch may start at rv. A watch from a revision that the cloud does not have is not
+// sameCluster fails when another cluster answers now.
+func (lw *listWatch) sameCluster(ctx context.Context) error {
+	if lw.cluster == nil {
+		return nil
+	}
+	return lw.cluster(ctx)
+}
+
+// resumeFrom returns where a plain watch whose position is rv may start. A watch from a revision that the cloud does not have is not
 // refused: it is silent until the cloud gets there, and skips all that happens meanwhile. So an etcd restored from a
 // backup would never be noticed.
-func (lw *listWatch) mayResume(ctx context.Context, rv string) error {
+func (lw *listWatch) resumeFrom(ctx context.Context, rv string) (string, error) {
 	if lw.relist.wanted() {
-		return apierrors.NewResourceExpired("everything is read again")
+		return "", apierrors.NewResourceExpired("everything is read again")
 	}
 	want, err := parseRev(rv)
 	if err != nil {
-		return nil //nolint:nilerr // "" and "0" start with a list
+		return rv, nil //nolint:nilerr // "" and "0" start with a list
 	}
 	p, err := newProbe(ctx, lw.client, lw.resource.Name, lw.resource.Namespaced)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if p.rev < want {
-		return apierrors.NewResourceExpired(fmt.Sprintf("the cloud is at revision %d, before %d", p.rev, want))
+		return "", apierrors.NewResourceExpired(fmt.Sprintf("the cloud is at revision %d, before %d", p.rev, want))
 	}
-	return nil
+	return lw.since(ctx, rv)
 }
 
 // inPlace returns the error that a reflector gets for err. It tries again in place after a 429 only; after anything

@@ -75,6 +75,9 @@ func (k *Kube) Prove(ctx context.Context, gr schema.GroupResource, part source.P
 	} else {
 		rev, err = f.proofs.parts.Ask(ctx, part, 0)
 	}
+	if errors.Is(err, source.ErrRewound) {
+		f.rewound(err) // here, because it ends the rounds that have found it out
+	}
 	if err != nil {
 		return 0, fmt.Errorf("prove %s: %w", gr, err)
 	}

@@ -319,7 +319,7 @@ func (q *quiet) rewound(err error)     { q.faults = append(q.faults, err) }
 func TestWatchBehindTheProof(t *testing.T) {
 	res := &watchlog.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true}
 	q := &quiet{}
-	s := &logStore{log: watchlog.New(res, watchlog.Config{}), relist: &relist{}, events: q}
+	s := &logStore{log: watchlog.New(res, watchlog.Config{}), relist: &relist{}, events: q, past: &past{}}
 	object := func(rev int) item {
 		o, err := s.log.Decoder().Decode(fmt.Appendf(nil, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a",`+
 			`"namespace":"ns","uid":"u","resourceVersion":"%d"}}`, rev))

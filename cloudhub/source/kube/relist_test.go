@@ -197,3 +197,108 @@ func TestMissingDiscoveryAloneDoesNotCloseALog(t *testing.T) {
 		h.until(log, api.resource("widgets").put("ns", "a", "", ""))
 	})
 }
+
+// A cloud that was restored while the hub looked away may have passed the log's position when the hub looks again.
+func TestRestoredCloudThatHasPassedTheLogClosesIt(t *testing.T) {
+	for name, restore := range map[string]func(*boundResource){
+		"a version is lost": func(r *boundResource) {
+			r.objects["ns/a"] = fakeObject{90, r.encode("ns", "a", "", "", "90")}
+			r.events = nil
+		},
+		"a version is lost, and compacted": func(r *boundResource) {
+			r.objects["ns/a"] = fakeObject{90, r.encode("ns", "a", "", "", "90")}
+			r.events, r.floor = nil, 150
+		},
+		"an object is another one": func(r *boundResource) {
+			r.objects["ns/a"] = fakeObject{102, r.encode("ns", "a", `"uid":"another"`, "", "102")}
+			r.events = nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := newFakeAPI()
+			r := api.resource("pods")
+			r.on(func() { r.floor = 50 })
+			r.put("ns", "old", "", "")
+			bubble(t, api, func(h *harness) {
+				log := h.follow(pods)
+				h.until(log, r.put("ns", "a", "", ""))
+				api.set(func() { api.down = http.StatusServiceUnavailable })
+				r.cutWatches()
+				r.on(func() { api.rev = 150; restore(r) })
+				api.set(func() { api.down = 0 })
+				if _, found := <-log.Done(); found {
+					t.Error("not closed")
+				}
+				if err := log.Commit(watchlog.Batch{Rev: log.Rev()}); !errors.Is(err, source.ErrRewound) {
+					t.Errorf("log: %v, want ErrRewound", err)
+				}
+				again := h.follow(pods)
+				if got, want := string(again.Snapshot().Get("ns/a").JSON()), r.get("ns/a"); got != want {
+					t.Errorf(" got %s\nwant %s", got, want)
+				}
+			})
+		})
+	}
+}
+
+// What a restored cloud did between the log's newest version and its position shows, because the watch goes on from the
+// former; deletions that come again do no harm.
+func TestWatchAfterADoubtMissesNothing(t *testing.T) {
+	api := newFakeAPI()
+	r := api.resource("pods")
+	r.put("ns", "a", "", "")
+	bubble(t, api, func(h *harness) {
+		log := h.follow(pods)
+		h.until(log, r.put("ns", "b", "", ""))
+		gone := r.drop("ns", "a")
+		h.until(log, gone)
+		reads := api.count("pods", "sendInitialEvents")
+		time.Sleep(2 * time.Minute) // a bookmark has come
+		r.cutWatches()
+		time.Sleep(time.Minute)
+		end := r.put("ns", "c", "", "")
+		h.until(log, end)
+		if n := api.count("pods", "sendInitialEvents"); n != reads {
+			t.Errorf("read %d times more", n-reads)
+		}
+		if n := api.count("pods", "resourceVersionMatch=Exact"); n != 1 {
+			t.Errorf("asked for the past %d times", n)
+		}
+		if log.Snapshot().Len() != 2 || log.Snapshot().Get("ns/a") != nil {
+			t.Errorf("%d objects", log.Snapshot().Len())
+		}
+	})
+}
+
+// Another cluster behind the same address: no log takes anything of it, and the epoch says so.
+func TestAnotherClusterClosesTheLogs(t *testing.T) {
+	for name, cut := range map[string]bool{"found by asking": false, "found before watching again": true} {
+		t.Run(name, func(t *testing.T) {
+			api := newFakeAPI()
+			r := api.resource("pods")
+			r.put("ns", "a", "", "")
+			bubble(t, api, func(h *harness) {
+				log := h.follow(pods)
+				epoch := h.Epoch()
+				api.resource("namespaces").put("", "kube-system", `"uid":"another"`, "")
+				r.on(func() { r.objects["ns/a"] = fakeObject{90, r.encode("ns", "a", `"uid":"u"`, "", "90")} })
+				if cut {
+					r.cutWatches()
+				}
+				<-log.Done()
+				if err := log.Commit(watchlog.Batch{Rev: log.Rev()}); !errors.Is(err, source.ErrReplaced) {
+					t.Errorf("log: %v, want ErrReplaced", err)
+				}
+				if o := log.Snapshot().Get("ns/a"); o.UID() == "u" {
+					t.Error("the old log has what is of the new cluster")
+				}
+				if h.Epoch() == epoch {
+					t.Error("the epoch is the same")
+				}
+				if o := h.follow(pods).Snapshot().Get("ns/a"); o.UID() != "u" {
+					t.Errorf("the new log has %s", o.UID())
+				}
+			})
+		})
+	}
+}

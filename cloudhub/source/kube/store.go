@@ -17,6 +17,7 @@ type logStore struct {
 	log    *watchlog.Log
 	relist *relist
 	events storeEvents
+	past   *past
 
 	mu sync.Mutex // held over each commit; guards all below
 	// proved is the position that a proof has last taken the log to, base the one before it: the state is the same at all
@@ -75,6 +76,9 @@ func (s *logStore) step(op watchlog.Op) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	snap := s.log.Snapshot()
+	if op.Object == nil && op.Rev <= snap.Rev() && snap.Get(op.Key) == nil {
+		return nil // known: a watch was resumed from before it
+	}
 	var b watchlog.Batch
 	switch {
 	case op.Rev > snap.Rev():
@@ -87,6 +91,9 @@ func (s *logStore) step(op watchlog.Op) error {
 	}
 	if err := s.log.Commit(b); err != nil {
 		return fmt.Errorf("event of %s at %d: %w", op.Key, op.Rev, err)
+	}
+	if op.Object != nil {
+		s.past.saw(op.Object)
 	}
 	s.events.stored()
 	return nil
@@ -149,6 +156,7 @@ func (s *logStore) replace(objects []*watchlog.Object, rev uint64) error {
 		if err := s.log.Load(watchlog.Content{Objects: objects, Rev: rev, Floor: rev}); err != nil {
 			return err
 		}
+		s.past.read(objects)
 		s.events.replaced(len(objects), len(objects), true)
 		return nil
 	}
@@ -156,11 +164,27 @@ func (s *logStore) replace(objects []*watchlog.Object, rev uint64) error {
 		s.events.rewound(fmt.Errorf("%w: from %d to %d", source.ErrRewound, snap.Rev(), rev))
 		return nil
 	}
+	if o := older(snap, objects); o != nil {
+		s.events.rewound(fmt.Errorf("%w: %s is of version %d again", source.ErrRewound, o.Key(), o.Rev()))
+		return nil
+	}
 	b := snap.PlanReplace(objects, rev)
 	if err := s.log.Commit(b); err != nil {
 		return fmt.Errorf("state at %d: %w", rev, err)
 	}
+	s.past.read(objects)
 	s.events.replaced(len(objects), len(b.Events), false)
+	return nil
+}
+
+// older returns an object that is of an older version than the snapshot has, nil when there is none. At a later position
+// that can only be when the cloud was restored.
+func older(snap watchlog.Snapshot, objects []*watchlog.Object) *watchlog.Object {
+	for _, o := range objects {
+		if have := snap.Get(o.Key()); have != nil && have.UID() == o.UID() && o.Rev() < have.Rev() {
+			return o
+		}
+	}
 	return nil
 }
 
