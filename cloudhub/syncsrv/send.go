@@ -17,12 +17,12 @@ import (
 func (s *session) send(m *tombolov1.SyncResponse) error { return s.stream.Send(m) }
 
 func (s *session) welcome() error {
-	epoch := s.srv.cfg.Source.Epoch()
-	if epoch == "" {
+	s.epoch = s.srv.cfg.Source.Epoch()
+	if s.epoch == "" {
 		return status.Error(codes.Unavailable, "the hub is starting: it does not know its cluster yet")
 	}
 	w := &tombolov1.Welcome{
-		Version: Version, Epoch: epoch, Software: s.srv.cfg.Software,
+		Version: Version, Epoch: s.epoch, Software: s.srv.cfg.Software,
 		ProgressIntervalMs: uint32(s.srv.cfg.ProgressInterval / time.Millisecond), //nolint:gosec // seconds
 	}
 	want, _ := s.wanted(s.srv.cfg.Scopes.For(s.edge))

@@ -25,6 +25,7 @@ type session struct {
 	srv    *Server
 	stream tombolov1.SyncService_SyncServer
 	edge   string
+	epoch  string // that the edge was told
 	log    *slog.Logger
 	cancel context.CancelCauseFunc // ends the session, from any goroutine
 
@@ -211,6 +212,9 @@ func (s *session) full() bool { return s.sent-s.received.Load() >= s.srv.cfg.Win
 // tick sends what is due now and then: positions that moved without an event, digests to compare, another attempt at
 // resources that could not be opened.
 func (s *session) tick(ctx context.Context) error {
+	if err := s.sameEpoch(); err != nil {
+		return err
+	}
 	p := &tombolov1.Progress{}
 	now := time.Now()
 	for _, u := range s.subs {
@@ -219,6 +223,14 @@ func (s *session) tick(ctx context.Context) error {
 		}
 	}
 	return s.sendProgress(p)
+}
+
+// sameEpoch ends the session when the hub's cloud is another one than the edge was told: it comes back and learns that.
+func (s *session) sameEpoch() error {
+	if now := s.srv.cfg.Source.Epoch(); now != s.epoch {
+		return status.Errorf(codes.Unavailable, "the hub follows another cluster now, %s", now)
+	}
+	return nil
 }
 
 // sendProgress sends p together with what the hub has lost sight of.

@@ -183,7 +183,10 @@ func (u *subscription) fail(err error) error {
 // plan decides how the edge is brought up to date.
 func (u *subscription) plan(ctx context.Context) error {
 	u.letGoReader()
-	if u.have.epoch != u.s.srv.cfg.Source.Epoch() {
+	if err := u.s.sameEpoch(); err != nil {
+		return err // the log may be of the other one
+	}
+	if u.have.epoch != u.s.epoch {
 		u.have = position{} // of another cluster: the edge drops it when it sees the Welcome
 	}
 	have, seen := u.have, max(u.have.rev, u.have.staged)
@@ -216,7 +219,7 @@ func (u *subscription) goLive(rev uint64) {
 	u.phase, u.sentRev, u.readRev, u.attempts, u.stepOpen, u.resumed = live, rev, rev, 0, false, false
 	u.rewound = false
 	u.checkAt = time.Now() // compare once after every catch-up
-	u.have = position{epoch: u.s.srv.cfg.Source.Epoch(), view: u.view.Hash(), rev: rev}
+	u.have = position{epoch: u.s.epoch, view: u.view.Hash(), rev: rev}
 }
 
 // isLost tells whether the edge is live and the log's source has lost sight of the cloud.

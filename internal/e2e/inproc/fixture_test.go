@@ -164,7 +164,11 @@ func (s *fakeSource) relist() {
 	}
 }
 
-func (s *fakeSource) Epoch() string { return s.cloud.epoch }
+func (s *fakeSource) Epoch() string {
+	s.cloud.mu.Lock()
+	defer s.cloud.mu.Unlock()
+	return s.cloud.epoch
+}
 
 func (s *fakeSource) Documents() *apidoc.Set { return s.docs }
 

@@ -222,3 +222,32 @@ func TestReencodedBytesReachAnEdgeThatWasAway(t *testing.T) {
 		t.Errorf("%d bytes came for one object of 10 KB", n)
 	}
 }
+
+// TestAnotherClusterBehindTheSameHub: the hub's source notices that another cluster has taken over, and edges follow.
+func TestAnotherClusterBehindTheSameHub(t *testing.T) {
+	c := newFakeCloud(t)
+	c.put("old", "u1", "mine")
+	src := c.source()
+	src.load()
+	hub, _ := startHub(t, src, newScopes(t, allPods), "127.0.0.1:0")
+	e := startEdge(t, t.TempDir(), hub)
+	e.holds(c)
+	old := e.pods()
+	c.mu.Lock()
+	c.epoch, c.rev, c.objects = "cluster-2", 10, map[string][]byte{}
+	log := src.log
+	src.log = watchlog.New(pods(), watchlog.Config{})
+	c.mu.Unlock()
+	src.load()
+	log.Close(source.ErrReplaced)
+	rev := c.put("new", "u2", "mine")
+	e.eventually("the new cluster's pod is there", func() bool {
+		l, err := e.Log(podsGVR)
+		return err == nil && l.Snapshot().Get("ns/new") != nil
+	})
+	e.waitFor(rev)
+	e.holds(c)
+	if _, err := e.pods().NewReader(old.Rev(), nil); !errors.Is(err, watchlog.ErrCompacted) {
+		t.Errorf("watch from a position of the old cluster: %v", err)
+	}
+}
