@@ -19,6 +19,7 @@ FUZZTIME  ?= 10s
 SOAK      ?= 10m
 INQUIRIES ?= 20000
 BENCH     ?= .
+EDGES     ?= 10000
 BENCHTIME ?= 1s
 PKG       ?= ./...
 
@@ -94,6 +95,10 @@ soak: $(GOTESTSUM) $(KUBE) build ## A controller through an edge with link cuts 
 .PHONY: bench
 bench: ## Benchmarks (BENCH=regexp BENCHTIME=1s PKG=./...)
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem $(PKG)
+
+.PHONY: bench-sync
+bench-sync: ## Figures of the sync protocol: a hub and a fleet of edges (EDGES=10000; needs ulimit -n EDGES+200)
+	TOMBOLO_BENCH_EDGES=$(EDGES) go test -tags e2e -count=1 -timeout 60m -v -run '$(or $(filter-out .,$(BENCH)),^Test)' ./internal/e2e/syncbench
 
 .PHONY: fuzz
 fuzz: ## Every fuzz target for a short time (FUZZTIME=10s PKG=./...)

@@ -9,8 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
 
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
@@ -55,13 +58,30 @@ func (e *edge) run(ctx context.Context) error {
 	}
 }
 
-// connect runs one session with a hub.
+// connect runs one session with a hub. A hub that has too much to do says when to come again: the connection is kept
+// until then, as an edgehub does.
 func (e *edge) connect(ctx context.Context, hub string, l *link) error {
 	conn, err := grpc.NewClient("passthrough:///"+hub, e.dialOptions(l)...)
 	if err != nil {
 		return fmt.Errorf("dial: %w", err)
 	}
 	defer conn.Close() //nolint:errcheck // nothing is under way any more
+	for {
+		err := e.attempt(ctx, conn, l)
+		wait := retryDelay(err)
+		if wait == 0 || len(e.f.cfg.Hubs) > 1 {
+			l.retry = max(l.retry, wait)
+			return err
+		}
+		e.f.stats.failed(err)
+		if !sleep(ctx, wait) {
+			return err
+		}
+	}
+}
+
+// attempt runs one session on a connection.
+func (e *edge) attempt(ctx context.Context, conn *grpc.ClientConn, l *link) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	timer := time.AfterFunc(e.f.cfg.ConnectTimeout, cancel)
@@ -74,6 +94,24 @@ func (e *edge) connect(ctx context.Context, hub string, l *link) error {
 	l.stream = stream
 	defer l.close()
 	return l.run(ctx)
+}
+
+// longestRetry bounds what a hub may say about when to come again.
+const longestRetry = 5 * time.Minute
+
+// retryDelay returns when a hub wants to be asked again that has refused a session because it has too much to do, 0 when
+// it didn't say.
+func retryDelay(err error) time.Duration {
+	s, ok := status.FromError(err)
+	if !ok || s.Code() != codes.ResourceExhausted {
+		return 0
+	}
+	for _, d := range s.Details() {
+		if info, ok := d.(*errdetails.RetryInfo); ok {
+			return min(max(0, info.GetRetryDelay().AsDuration()), longestRetry)
+		}
+	}
+	return 0
 }
 
 // cut breaks the edge's connection, from any goroutine.

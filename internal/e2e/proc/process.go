@@ -81,6 +81,9 @@ func (p *Process) Kill() error {
 	return nil
 }
 
+// PID is the process's number, which another may have once it has exited.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // Exited is closed when the process is gone.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 

@@ -1,0 +1,85 @@
+//go:build e2e
+
+package syncbench
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// text returns n characters that don't compress to nothing.
+func text(n int, seed uint64) string {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789-. "
+	rng := rand.New(rand.NewPCG(seed, 1))
+	var b strings.Builder
+	for range n {
+		b.WriteByte(letters[rng.IntN(len(letters))])
+	}
+	return b.String()
+}
+
+func meta(name string, annotations object) object {
+	return object{"name": name, "namespace": "default", "annotations": annotations}
+}
+
+func configMap(name string, bytes int, seed uint64) object {
+	return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta(name, nil), "data": object{"text": text(bytes, seed)}}
+}
+
+const configMaps = "/api/v1/namespaces/default/configmaps"
+
+// pod is a pod of about 9 KB.
+func pod(name, node string) object {
+	var env []object
+	for i := range 40 {
+		env = append(env, object{"name": fmt.Sprintf("SETTING_%d", i), "value": text(60, uint64(i))})
+	}
+	return object{
+		"apiVersion": "v1", "kind": "Pod", "metadata": meta(name, object{"note": text(3000, 7)}),
+		"spec": object{
+			"nodeName":   node,
+			"containers": []object{{"name": "main", "image": "example.com/app:1", "env": env}},
+		},
+		"status": object{"phase": "Running", "conditions": conditions("True", 0)},
+	}
+}
+
+func conditions(status string, n int) []object {
+	var out []object
+	for _, kind := range []string{"PodScheduled", "Initialized", "ContainersReady", "Ready"} {
+		out = append(out, object{
+			"type": kind, "status": status, "lastProbeTime": nil,
+			"lastTransitionTime": fmt.Sprintf("2026-01-01T00:%02d:%02dZ", n/60%60, n%60),
+		})
+	}
+	return out
+}
+
+// slice is an EndpointSlice.
+func slice(name string, endpoints int) object {
+	return object{
+		"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+		"metadata":  object{"name": name, "namespace": "default", "labels": object{"kubernetes.io/service-name": name}},
+		"endpoints": addresses(endpoints, 0), "ports": []object{{"name": "http", "port": 8080, "protocol": "TCP"}},
+	}
+}
+
+// addresses are n endpoints, of which the last one changes with version.
+func addresses(n, version int) []object {
+	var out []object
+	for i := range n {
+		ip := fmt.Sprintf("10.1.%d.%d", i/250, i%250+1)
+		if i == n-1 {
+			ip = fmt.Sprintf("10.2.%d.%d", version/250%250, version%250+1)
+		}
+		out = append(out, object{
+			"addresses": []string{ip}, "conditions": object{"ready": true, "serving": true, "terminating": false},
+			"nodeName": fmt.Sprintf("node-%d", i), "zone": "zone-a",
+			"targetRef": object{"kind": "Pod", "namespace": "default", "name": fmt.Sprintf("app-7d4b9c6f5d-%05d", i), "uid": fmt.Sprintf("0b7e2f0a-0000-4000-8000-%012d", i)},
+		})
+	}
+	return out
+}
+
+const slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
