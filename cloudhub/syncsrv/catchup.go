@@ -132,27 +132,48 @@ func (u *subscription) inventory(inv *tombolov1.Inventory) error {
 	if inv.GetMore() {
 		return nil
 	}
-	if inv.GetReason() != "" {
+	if inv.GetRanged() {
+		if u.partial == nil {
+			return status.Errorf(codes.InvalidArgument, "%s: an inventory of parts that nobody asked for", u.gr)
+		}
+		return u.reconcileParts()
+	}
+	if err := u.disagreed(inv.GetReason()); err != nil {
+		return err
+	}
+	return u.reconcile()
+}
+
+// disagreed takes note that the edge holds something else, for a reason unless it was asked what it holds. It ends the
+// session when that happens again and again.
+func (u *subscription) disagreed(reason string) error {
+	if reason != "" {
 		u.s.srv.metrics.mismatches.Inc()
-		u.s.log.Warn("the edge disagrees", "resource", u.gr, "reason", inv.GetReason(), "holds", len(u.stock.items))
+		u.s.log.Warn("the edge disagrees", "resource", u.gr, "reason", reason)
 	}
 	if u.attempts++; u.attempts > maxAttempts {
 		return status.Error(codes.Internal, fmt.Sprintf("hub and edge do not agree on %s after %d attempts", u.gr, maxAttempts))
 	}
-	return u.reconcile()
+	return nil
 }
 
 // maxForeign is how many objects an edge may hold that the hub does not.
 const maxForeign = 100_000
 
+// interruptLive tells a live edge that a reconcile begins.
+func (u *subscription) interruptLive() error {
+	if u.phase != live {
+		return nil
+	}
+	u.have.rev = u.sentRev
+	return u.announce(tombolov1.Plan_PLAN_RECONCILE, "")
+}
+
 // reconcile begins to send what differs between the inventory and what the edge is to hold.
 func (u *subscription) reconcile() error {
 	stock := u.stock
-	if u.phase == live {
-		u.have.rev = u.sentRev
-		if err := u.announce(tombolov1.Plan_PLAN_RECONCILE, ""); err != nil {
-			return err
-		}
+	if err := u.interruptLive(); err != nil {
+		return err
 	}
 	c, err := u.newCatchup()
 	if err != nil {
@@ -160,15 +181,26 @@ func (u *subscription) reconcile() error {
 	}
 	for o := range u.held(c.snap) {
 		c.digest.Add(o)
-		item := stock.items[o.Key()]
-		delete(stock.items, o.Key())
-		if item.GetRev() != o.Rev() || item.GetUid() != o.UID() || item.GetCrc32C() != delta.ChecksumOf(o) {
+		item := stock.take(o.Key())
+		if item.GetRev() != o.Rev() || item.GetUid() != o.UID() || item.GetCrc32C() != o.Checksum() {
 			c.objects = append(c.objects, o)
 		}
 	}
-	for key := range stock.items {
-		c.gone = append(c.gone, key)
-	}
+	c.drop(stock)
 	u.start(&c.catchup, reconciling)
 	return nil
+}
+
+// take returns what the edge says of a key, nil if nothing, and takes it out of the stock.
+func (s *stock) take(key string) *tombolov1.Item {
+	item := s.items[key]
+	delete(s.items, key)
+	return item
+}
+
+// drop has the edge drop what is left of the stock.
+func (c *catchup) drop(s *stock) {
+	for key := range s.items {
+		c.gone = append(c.gone, key)
+	}
 }

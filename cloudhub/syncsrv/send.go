@@ -23,6 +23,7 @@ func (s *session) welcome() error {
 	}
 	w := &tombolov1.Welcome{
 		Version: Version, Epoch: s.epoch, Software: s.srv.cfg.Software,
+		Capabilities:       []tombolov1.Capability{tombolov1.Capability_CAPABILITY_RANGES},
 		ProgressIntervalMs: uint32(s.srv.cfg.ProgressInterval / time.Millisecond), //nolint:gosec // seconds
 	}
 	want, _ := s.wanted(s.srv.cfg.Scopes.For(s.edge))

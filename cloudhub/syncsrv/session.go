@@ -313,6 +313,8 @@ func (s *session) handle(req *tombolov1.SyncRequest) error {
 		s.post(func(context.Context) error { return s.acked(m.Ack) })
 	case *tombolov1.SyncRequest_Inventory:
 		s.post(func(ctx context.Context) error { return s.inventory(ctx, m.Inventory) })
+	case *tombolov1.SyncRequest_Ranges:
+		s.post(func(ctx context.Context) error { return s.ranges(ctx, m.Ranges) })
 	case *tombolov1.SyncRequest_Demand:
 		s.post(func(ctx context.Context) error { return s.demanded(ctx, m.Demand) })
 	case *tombolov1.SyncRequest_DocumentNeed:

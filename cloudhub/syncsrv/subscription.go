@@ -28,7 +28,8 @@ type subscription struct {
 	have    position // what the edge holds at the beginning of the phase
 	reader  *watchlog.Reader
 	catchup *catchup
-	stock   *stock // the inventory that is coming in
+	stock   *stock   // the inventory that is coming in
+	partial *partial // what the inventory is to be compared with, when it is of parts; nil else
 
 	// sentRev is the position at which the edge will be when it has applied what was sent.
 	sentRev uint64
@@ -290,7 +291,10 @@ func (u *subscription) letGoReader() {
 	if u.reader != nil {
 		u.reader.Close()
 	}
-	u.reader, u.catchup, u.stock = nil, nil, nil
+	if u.partial != nil {
+		u.partial.reader.Close()
+	}
+	u.reader, u.catchup, u.stock, u.partial = nil, nil, nil, nil
 }
 
 func (u *subscription) letGo() {

@@ -242,27 +242,3 @@ func (s *session) finishGapped(b *tombolov1.Batch) error {
 	}
 	return s.ack(r, r.log.Rev())
 }
-
-// inventoryItems is how many items one message of an inventory has.
-const inventoryItems = 2000
-
-// sendInventory tells the hub what the edge holds, or would hold if the step under way ended now.
-func (s *session) sendInventory(r *replica, reason string) error {
-	r.asked = true
-	var items []*tombolov1.Item
-	r.holds(func(o *watchlog.Object) {
-		items = append(items, &tombolov1.Item{Key: o.Key(), Uid: o.UID(), Rev: o.Rev(), Crc32C: delta.ChecksumOf(o)})
-	})
-	for {
-		n := min(len(items), inventoryItems)
-		err := s.stream.Send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Inventory{Inventory: &tombolov1.Inventory{
-			Subscription: s.numbers[r], Items: items[:n], More: n < len(items), Reason: reason,
-		}}})
-		if err != nil {
-			return err
-		}
-		if items = items[n:]; len(items) == 0 {
-			return nil
-		}
-	}
-}

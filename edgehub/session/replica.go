@@ -28,6 +28,8 @@ type replica struct {
 	live    bool // caught up, in this session
 	lost    bool // the hub itself has lost sight of the cloud; see setLive and setLost
 	asked   bool // an inventory was sent, in this session, that was not answered yet
+	// sums are what the hub was sent in place of an inventory, until it asks for parts; nil when it was not.
+	sums delta.Ranges
 }
 
 // target is what the data will be of when a step is finished.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -24,6 +25,7 @@ type session struct {
 
 	welcomed  bool
 	epoch     string
+	ranges    bool          // the hub takes Ranges
 	progress  time.Duration // how often the hub sends something
 	retry     time.Duration // how long the hub wants us to stay away
 	ids       map[uint32]*replica
@@ -89,7 +91,7 @@ func (s *session) hello() error {
 	}
 	for gr, r := range s.c.replicas {
 		r.setLive(false, s.c.lastHeard())
-		r.lost, r.asked, r.step.exact = false, false, nil
+		r.lost, r.asked, r.sums, r.step.exact = false, false, nil, nil
 		h.Positions = append(h.Positions, &tombolov1.Position{
 			Resource: &tombolov1.Resource{Group: gr.Group, Resource: gr.Resource},
 			Epoch:    r.pending.epoch, View: r.known(), Rev: r.log.Rev(), StagedRev: r.step.staged,
@@ -215,6 +217,8 @@ func (s *session) control(m *tombolov1.SyncResponse) error {
 	case *tombolov1.SyncResponse_Drain:
 		s.retry = time.Duration(m.Drain.GetRetryAfterMs()) * time.Millisecond
 		return errors.New("the hub asked us to leave")
+	case *tombolov1.SyncResponse_RangeNeed:
+		return s.rangeNeed(m.RangeNeed)
 	case *tombolov1.SyncResponse_Batch:
 		return s.finishGapped(m.Batch)
 	default:
@@ -233,6 +237,7 @@ func (s *session) welcome(w *tombolov1.Welcome) error {
 	}
 	s.opened()
 	s.welcomed, s.epoch = true, w.GetEpoch()
+	s.ranges = slices.Contains(w.GetCapabilities(), tombolov1.Capability_CAPABILITY_RANGES)
 	s.useful = time.Now()
 	s.progress = max(time.Second, time.Duration(w.GetProgressIntervalMs())*time.Millisecond)
 	s.c.metrics.sessions.Inc()

@@ -27,7 +27,10 @@ var ErrDigest = errors.New("malformed digest")
 
 // Add puts an object version into the set.
 func (d *Digest) Add(o *watchlog.Object) {
-	hi, lo := hash(o)
+	d.add(hash(o))
+}
+
+func (d *Digest) add(hi, lo uint64) {
 	var carry uint64
 	d.lo, carry = bits.Add64(d.lo, lo, 0)
 	d.hi, _ = bits.Add64(d.hi, hi, carry)

@@ -1990,14 +1990,16 @@ func (x *Inventory) GetRanged() bool {
 	return false
 }
 
-// Item is one object in an inventory.
+// Item is one object in an inventory: with a hash in a ranged one, with uid, rev and crc32c in another.
 type Item struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Uid   string                 `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
 	Rev   uint64                 `protobuf:"varint,3,opt,name=rev,proto3" json:"rev,omitempty"`
 	// CRC-32C of the JSON and then the cells.
-	Crc32C        uint32 `protobuf:"fixed32,4,opt,name=crc32c,proto3" json:"crc32c,omitempty"`
+	Crc32C uint32 `protobuf:"fixed32,4,opt,name=crc32c,proto3" json:"crc32c,omitempty"`
+	// The last 8 bytes, big endian, of the object's hash (see Checkpoint).
+	Hash          uint64 `protobuf:"fixed64,5,opt,name=hash,proto3" json:"hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2056,6 +2058,13 @@ func (x *Item) GetRev() uint64 {
 func (x *Item) GetCrc32C() uint32 {
 	if x != nil {
 		return x.Crc32C
+	}
+	return 0
+}
+
+func (x *Item) GetHash() uint64 {
+	if x != nil {
+		return x.Hash
 	}
 	return 0
 }
@@ -2872,12 +2881,13 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\x05items\x18\x02 \x03(\v2\x10.tombolo.v1.ItemR\x05items\x12\x12\n" +
 	"\x04more\x18\x03 \x01(\bR\x04more\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x16\n" +
-	"\x06ranged\x18\x05 \x01(\bR\x06ranged\"T\n" +
+	"\x06ranged\x18\x05 \x01(\bR\x06ranged\"h\n" +
 	"\x04Item\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x10\n" +
 	"\x03rev\x18\x03 \x01(\x04R\x03rev\x12\x16\n" +
-	"\x06crc32c\x18\x04 \x01(\aR\x06crc32c\">\n" +
+	"\x06crc32c\x18\x04 \x01(\aR\x06crc32c\x12\x12\n" +
+	"\x04hash\x18\x05 \x01(\x06R\x04hash\">\n" +
 	"\x04Need\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\tR\x04keys\"\xd7\x01\n" +
