@@ -23,7 +23,7 @@ func (u *subscription) stepLive(ctx context.Context) (bool, error) {
 	if slices.ContainsFunc(page.Events, func(e *watchlog.Event) bool { return e.Late && e.Type != watchlog.Deleted }) {
 		return true, u.compare()
 	}
-	ops := u.operations(page.Events)
+	ops := u.operations(page)
 	for _, op := range ops {
 		if n := size(op); n > maxObject {
 			u.have.rev = u.sentRev
@@ -85,12 +85,13 @@ func (u *subscription) interrupted(ctx context.Context, err error) error {
 	return nil
 }
 
-// operations turns events into what the edge is to do.
-func (u *subscription) operations(events []*watchlog.Event) []*tombolov1.Operation {
-	ops := make([]*tombolov1.Operation, 0, len(events))
-	for _, e := range events {
+// operations turns events into what the edge is to do. What lies in a gap is never a patch: the edge may have begun the
+// step in another session, or another hub the gap at another version.
+func (u *subscription) operations(page watchlog.Page) []*tombolov1.Operation {
+	ops := make([]*tombolov1.Operation, 0, len(page.Events))
+	for _, e := range page.Events {
 		if op, ok := u.view.Transition(e); ok {
-			ops = append(ops, operation(op))
+			ops = append(ops, u.operation(e, op, page.Gap.Empty()))
 		}
 	}
 	return ops
@@ -102,9 +103,17 @@ func tooLarge(key string, size int) error {
 	return fmt.Errorf("%s has %d bytes, %w", key, size, errTooLarge)
 }
 
-func operation(op watchlog.Op) *tombolov1.Operation {
-	if op.Object == nil {
+// operation is what an event, which means op to the edge, has the edge do.
+func (u *subscription) operation(e *watchlog.Event, op watchlog.Op, exact bool) *tombolov1.Operation {
+	_, whole := u.whole[op.Key]
+	delete(u.whole, op.Key)
+	switch {
+	case op.Object == nil:
 		return remove(op.Key, op.Rev)
+	case exact && !whole && u.s.can.patches && e.Type == watchlog.Modified && u.view.Matches(e.Prev):
+		if p := patchOf(e); p != nil {
+			return p
+		}
 	}
 	return put(op.Object, op.Rev)
 }

@@ -19,6 +19,8 @@ type metrics struct {
 	duration   prometheus.Histogram
 	operations *prometheus.CounterVec // by type
 	bytes      prometheus.Counter
+	patches    prometheus.Counter
+	needs      prometheus.Counter
 
 	documentBytes prometheus.Counter
 	plans         *prometheus.CounterVec // by plan
@@ -49,7 +51,13 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "tombolo_hub_operations_total", Help: "Operations sent to edges, by type.",
 		}, []string{"type"}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "tombolo_hub_object_bytes_total", Help: "Bytes of objects sent to edges.",
+			Name: "tombolo_hub_object_bytes_total", Help: "Bytes of objects sent to edges, as patches or compressed where they were.",
+		}),
+		patches: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tombolo_hub_patches_total", Help: "Operations sent to edges as patches.",
+		}),
+		needs: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tombolo_hub_needs_total", Help: "Objects that edges asked for whole because a patch did not apply.",
 		}),
 		documentBytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tombolo_hub_document_bytes_total", Help: "Bytes of API documents sent to edges, compressed.",
@@ -69,7 +77,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		Name: "tombolo_hub_question_seconds", Help: "Time for a proof that an edge has asked for, by outcome.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2, 3},
 	}, []string{"outcome"})
-	reg.MustRegister(m.questions, m.sessions, m.replaced, m.panics, m.streams, m.duration, m.operations, m.bytes, m.documentBytes, m.plans, m.mismatches,
+	reg.MustRegister(m.questions, m.sessions, m.replaced, m.panics, m.streams, m.duration, m.operations, m.bytes, m.patches, m.needs, m.documentBytes, m.plans, m.mismatches,
 		m.rewinds)
 	return m
 }

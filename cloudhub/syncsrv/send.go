@@ -22,8 +22,7 @@ func (s *session) welcome() error {
 		return status.Error(codes.Unavailable, "the hub is starting: it does not know its cluster yet")
 	}
 	w := &tombolov1.Welcome{
-		Version: Version, Epoch: s.epoch, Software: s.srv.cfg.Software,
-		Capabilities:       []tombolov1.Capability{tombolov1.Capability_CAPABILITY_RANGES},
+		Version: Version, Epoch: s.epoch, Software: s.srv.cfg.Software, Capabilities: s.can.list(),
 		ProgressIntervalMs: uint32(s.srv.cfg.ProgressInterval / time.Millisecond), //nolint:gosec // seconds
 	}
 	want, _ := s.wanted(s.srv.cfg.Scopes.For(s.edge))
@@ -67,6 +66,9 @@ func (u *subscription) announce(plan tombolov1.Plan, reason string) error {
 		Resource: &tombolov1.Resource{Group: u.gr.Group, Resource: u.gr.Resource}, Id: u.id, Plan: plan, Reason: reason,
 		Unavailable: u.phase == failed,
 	}
+	if plan == tombolov1.Plan_PLAN_RESUME {
+		m.FromRev = u.have.rev
+	}
 	if plan != tombolov1.Plan_PLAN_WAIT {
 		m.Info, m.View = describe(u.log.Resource()), u.view.Hash()
 		m.Rewound = u.rewound && plan == tombolov1.Plan_PLAN_RECONCILE
@@ -104,38 +106,46 @@ func remove(key string, rev uint64) *tombolov1.Operation {
 // exact step the others stand for themselves wherever a position ends; else they are parts of one step.
 func (u *subscription) sendOps(ops []*tombolov1.Operation, upto uint64, more bool, gapFrom uint64) error {
 	for {
-		n, size := cut(ops)
+		n := cut(ops)
 		b := &tombolov1.Batch{Subscription: u.id, Operations: ops[:n], UptoRev: upto, More: more, GapFrom: gapFrom}
 		if n < len(ops) {
 			b.UptoRev, b.More = ops[n-1].GetRev(), gapFrom != 0 || more || ops[n].GetRev() == ops[n-1].GetRev()
 		}
+		u.count(b)
 		if err := u.s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Batch{Batch: b}}); err != nil {
 			return err
 		}
-		u.count(b, size)
 		if ops = ops[n:]; len(ops) == 0 {
 			return nil
 		}
 	}
 }
 
-// cut returns how many operations, and with how many bytes of objects, make up the next batch: at least one if any.
-func cut(ops []*tombolov1.Operation) (n int, total int64) {
-	for n < len(ops) && (n == 0 || total+int64(size(ops[n])) <= batchBytes) {
-		total += int64(size(ops[n]))
-		n++
+// cut returns how many operations make up the next batch: at least one if any.
+func cut(ops []*tombolov1.Operation) (n int) {
+	for total := 0; n < len(ops) && (n == 0 || total+size(ops[n]) <= batchBytes); n++ {
+		total += size(ops[n])
 	}
-	return n, total
+	return n
 }
 
 // size returns the number of bytes of the object in an operation.
 func size(op *tombolov1.Operation) int { return len(op.GetData()) + len(op.GetCells()) }
 
-func (u *subscription) count(b *tombolov1.Batch, size int64) {
-	u.s.sent += size
+// count takes note of a batch, and puts its operations into a frame if that makes it smaller.
+func (u *subscription) count(b *tombolov1.Batch) {
 	m := u.s.srv.metrics
-	m.bytes.Add(float64(size))
+	total := 0
 	for _, op := range b.GetOperations() {
+		total += size(op)
 		m.operations.WithLabelValues(op.GetType().String()).Inc()
+		if op.GetEncoding() == tombolov1.Encoding_ENCODING_ZSTD_PATCH {
+			m.patches.Inc()
+		}
 	}
+	if u.s.can.frames && pack(b) {
+		total = len(b.GetFrame())
+	}
+	u.s.sent += int64(total)
+	m.bytes.Add(float64(total))
 }

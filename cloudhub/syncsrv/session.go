@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,8 +41,10 @@ type session struct {
 	questions questions
 
 	shelf shelf
+	can   capabilities  // never changes
+	needs *rate.Limiter // of Needs
 
-	sent     int64        // bytes of objects and documents sent
+	sent     int64        // bytes of objects and documents sent, as they were on the wire
 	pace     pace         // of live events
 	received atomic.Int64 // bytes of these that the edge has taken over, as its acks say
 	draining atomic.Bool
@@ -76,7 +79,7 @@ func newSession(
 		srv: srv, stream: stream, edge: edge, log: srv.log.With("edge", edge), cancel: cancel,
 		byID: map[uint32]*subscription{}, held: map[schema.GroupResource]position{},
 		buf: make([]*watchlog.Event, 0, pageEvents), wake: make(chan struct{}, 1), pace: newPace(),
-		questions: newQuestions(),
+		questions: newQuestions(), can: meet(hello.GetCapabilities()), needs: rate.NewLimiter(needRate, needBurst),
 	}
 	for _, p := range hello.GetPositions() {
 		gr := schema.GroupResource{Group: p.GetResource().GetGroup(), Resource: p.GetResource().GetResource()}
@@ -321,6 +324,11 @@ func (s *session) handle(req *tombolov1.SyncRequest) error {
 		s.post(func(ctx context.Context) error { return s.documentNeed(ctx, m.DocumentNeed) })
 	case *tombolov1.SyncRequest_Question:
 		s.post(func(ctx context.Context) error { return s.question(ctx, m.Question) })
+	case *tombolov1.SyncRequest_Need:
+		if !s.can.patches {
+			return status.Error(codes.InvalidArgument, "a Need is out of place here: patches were not agreed on")
+		}
+		s.post(func(ctx context.Context) error { return s.need(ctx, m.Need) })
 	default:
 		return status.Errorf(codes.InvalidArgument, "a %T is out of place here", m)
 	}

@@ -39,6 +39,8 @@ type subscription struct {
 	answers []answer
 	// failure is what the edge was told of the last failure, "" after a success.
 	failure string
+	// whole are the keys of objects that are not to be sent as patches the next time.
+	whole map[string]struct{}
 	// resumed is set until an edge that resumed has been sent all that it missed.
 	resumed bool
 	// rewound is set while the edge may hold what the cloud has lost: it was restored from a backup.
@@ -95,7 +97,7 @@ func (u *subscription) renumber() {
 // open starts the subscription from what the edge has.
 func (u *subscription) open(ctx context.Context) {
 	u.letGo()
-	u.phase, u.retryAt = opening, time.Time{}
+	u.phase, u.retryAt, u.whole = opening, time.Time{}, nil
 	u.opens++
 	this := u.opens
 	u.s.srv.wg.Go(func() {

@@ -22,6 +22,7 @@ func (s *session) subscription(m *tombolov1.Subscription) error {
 		s.c.log.Info("the hub has to wait", "resource", gr, "reason", m.GetReason())
 		if r := s.c.replicas[gr]; r != nil {
 			r.setLive(false, s.c.lastHeard())
+			r.need.pause()
 		}
 		if m.GetUnavailable() {
 			s.c.settle(gr)
@@ -44,10 +45,14 @@ func (s *session) subscription(m *tombolov1.Subscription) error {
 	case tombolov1.Plan_PLAN_RESUME:
 		r.setLive(false, s.c.lastHeard()) // until a checkpoint agrees
 		r.step.open = false
+		if s.agreed.patches && m.GetFromRev() > r.log.Rev() {
+			return s.sendNeed(r, r.need.missed(), r.log.Rev())
+		}
+		r.need = nil
 		return s.discardStaged(r)
 	case tombolov1.Plan_PLAN_CHANGES:
 		r.setLive(false, s.c.lastHeard())
-		r.step.open = true
+		r.step.open, r.need = true, nil
 		return nil
 	case tombolov1.Plan_PLAN_RECONCILE:
 		r.setLive(false, s.c.lastHeard())
@@ -56,7 +61,7 @@ func (s *session) subscription(m *tombolov1.Subscription) error {
 				return err
 			}
 		}
-		r.step.open = true
+		r.step.open, r.need = true, nil
 		if r.asked {
 			return nil
 		}
@@ -163,7 +168,7 @@ func (s *session) checkpoint(m *tombolov1.Checkpoint) error {
 	if r.step.open {
 		return s.finish(r, m.GetRev(), want)
 	}
-	if r.asked {
+	if r.asked || r.need != nil {
 		return nil
 	}
 	if r.digest == want {
@@ -231,7 +236,14 @@ func (s *session) finishGapped(b *tombolov1.Batch) error {
 	if err != nil {
 		return err
 	}
-	ops, err := s.decode(r, b)
+	operations, err := s.unpack(b)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.gr, err)
+	}
+	if r.need != nil {
+		return s.ackBytes()
+	}
+	ops, _, err := s.decode(r, operations, nil)
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,7 @@ type Client struct {
 	awaited map[schema.GroupResource]struct{}
 	// scoped is set once a hub has named the scope. Guarded by mu.
 	scoped bool
+	trust  *trust // in hubs' patches and frames. It belongs to Run, but for what it says of itself
 	// foreign are the positions at which resources of another cluster were dropped. It belongs to Run.
 	foreign map[schema.GroupResource]uint64
 
@@ -79,6 +80,7 @@ func New(cfg Config) (*Client, error) {
 	c := &Client{
 		cfg: cfg, log: cfg.Logger, docs: apidoc.NewSet(), arrivals: map[documentKey]apidoc.Document{},
 		wishes:   demand.New(cfg.OnDemandExpiry),
+		trust:    &trust{},
 		replicas: map[schema.GroupResource]*replica{}, logs: map[schema.GroupVersionResource]*watchlog.Log{},
 		awaited: map[schema.GroupResource]struct{}{}, foreign: map[schema.GroupResource]uint64{},
 	}

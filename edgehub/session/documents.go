@@ -89,9 +89,7 @@ func (s *session) documents(m *tombolov1.Documents) error {
 			return err
 		}
 	}
-	return s.stream.Send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Ack{
-		Ack: &tombolov1.Ack{ReceivedBytes: s.received},
-	}})
+	return s.ackBytes()
 }
 
 // roomFor fails when the edge would hold more than it may. The documents that are served count, too, as they stay until

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tombolo-sync/tombolo/edgehub/store"
-	"github.com/tombolo-sync/tombolo/internal/delta"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
@@ -16,7 +15,8 @@ import (
 // staged.
 type group struct {
 	s     *session
-	bytes int
+	bytes int     // of objects
+	owed  bool    // bytes came that the hub is to hear of
 	parts []*part // in the order in which their replicas came first
 	// answers become true with the group.
 	answers []answered
@@ -30,6 +30,7 @@ type part struct {
 	staged []watchlog.Op
 	stage  uint64 // everything up to here is staged
 	batch  watchlog.Batch
+	held   *holdings // with the exact operations taken so far
 }
 
 func newGroup(s *session) *group { return &group{s: s} }
@@ -78,6 +79,9 @@ func (g *group) progress(p *tombolov1.Progress) error {
 		if r.step.open || len(r.step.exact) > 0 {
 			return fmt.Errorf("%s: the hub reports progress inside a step", r.gr)
 		}
+		if r.need != nil {
+			continue
+		}
 		part := g.part(r)
 		part.upto = max(part.upto, a.GetRev())
 	}
@@ -94,18 +98,30 @@ func (g *group) progress(p *tombolov1.Progress) error {
 
 // batch takes in a batch that becomes visible with the group, or that is part of a longer step.
 func (g *group) batch(r *replica, b *tombolov1.Batch) error {
-	ops, err := g.s.decode(r, b)
+	operations, err := g.s.unpack(b)
 	if err != nil {
+		return fmt.Errorf("%s: %w", r.gr, err)
+	}
+	g.owed = true
+	if r.need != nil {
+		return nil
+	}
+	p := g.part(r)
+	exact := !r.step.open && b.GetGapFrom() == 0
+	ops, missed, err := g.decode(p, operations, exact)
+	switch {
+	case err != nil:
 		return err
+	case missed != nil:
+		return g.s.miss(r, missed, p.position())
 	}
 	for _, op := range ops {
 		if op.Object != nil {
 			g.bytes += op.Object.Size()
 		}
 	}
-	p := g.part(r)
 	switch {
-	case r.step.open || b.GetGapFrom() != 0:
+	case !exact:
 		if r.asked {
 			ops = r.instead(ops)
 		}
@@ -120,6 +136,25 @@ func (g *group) batch(r *replica, b *tombolov1.Batch) error {
 	}
 	return nil
 }
+
+// decode turns operations into ops; see session.decode. Of an exact step it leaves out patches up to where the part is
+// already: they came before, and what they are against is gone.
+func (g *group) decode(p *part, operations []*tombolov1.Operation, exact bool) ([]watchlog.Op, []string, error) {
+	if !exact {
+		return g.s.decode(p.r, operations, nil)
+	}
+	if p.held == nil {
+		p.held = newHoldings(p.r)
+	}
+	at := p.position()
+	operations = slices.DeleteFunc(operations, func(o *tombolov1.Operation) bool {
+		return o.GetRev() <= at && o.GetEncoding() == tombolov1.Encoding_ENCODING_ZSTD_PATCH
+	})
+	return g.s.decode(p.r, operations, p.held)
+}
+
+// position returns where the replica is once the part is applied.
+func (p *part) position() uint64 { return max(p.upto, p.r.log.Rev()) }
 
 // unknown returns the operations that an earlier batch of the group does not cover. What the log covers, Plan leaves out;
 // what is out of order inside a batch is for Commit to refuse.
@@ -191,10 +226,10 @@ func (p *part) plan() {
 // taken reports the bytes of a group that only holds a part of an exact step: the rest of it may not be under way before
 // the hub knows.
 func (g *group) taken() error {
-	if g.bytes == 0 {
+	if !g.owed {
 		return nil
 	}
-	return g.s.ack(g.parts[0].r, 0)
+	return g.s.ackBytes()
 }
 
 // write is the group's transaction.
@@ -250,49 +285,4 @@ func (s *session) replica(id uint32) (*replica, error) {
 		return r, nil
 	}
 	return nil, fmt.Errorf("the hub refers to subscription %d, which it has not announced", id)
-}
-
-var errDamaged = errors.New("an object has come in damaged")
-
-// decode turns a batch's operations into ops, and holds every object against its checksum.
-func (s *session) decode(r *replica, b *tombolov1.Batch) ([]watchlog.Op, error) {
-	ops := make([]watchlog.Op, 0, len(b.GetOperations()))
-	for _, o := range b.GetOperations() {
-		op, err := decodeOp(r, o)
-		if err != nil {
-			return nil, fmt.Errorf("%s %q: %w", r.gr, o.GetKey(), err)
-		}
-		s.received += uint64(len(o.GetData()) + len(o.GetCells()))
-		ops = append(ops, op)
-	}
-	s.c.metrics.operations.Add(float64(len(ops)))
-	return ops, nil
-}
-
-func decodeOp(r *replica, o *tombolov1.Operation) (watchlog.Op, error) {
-	op := watchlog.Op{Key: o.GetKey(), Rev: o.GetRev()}
-	switch o.GetType() {
-	case tombolov1.OperationType_OPERATION_TYPE_DELETE:
-		if op.Key == "" {
-			return op, errors.New("a deletion without a key")
-		}
-		return op, nil
-	case tombolov1.OperationType_OPERATION_TYPE_PUT:
-	default:
-		return op, fmt.Errorf("operation type %s is unknown", o.GetType())
-	}
-	if o.GetEncoding() != tombolov1.Encoding_ENCODING_JSON {
-		return op, fmt.Errorf("encoding %s was not agreed on", o.GetEncoding())
-	}
-	if delta.Checksum(o.GetData(), o.GetCells()) != o.GetCrc32C() {
-		return op, errDamaged
-	}
-	var err error
-	if op.Object, err = r.log.Decoder().DecodeRow(o.GetData(), o.GetCells()); err != nil {
-		return op, err
-	}
-	if op.Object.Key() != op.Key {
-		return op, fmt.Errorf("%w: it is %q", errDamaged, op.Object.Key())
-	}
-	return op, nil
 }

@@ -13,7 +13,7 @@ const inventoryItems = 2000
 // it when there is much of it, of which the hub then asks for those that differ.
 func (s *session) sendInventory(r *replica, reason string) error {
 	r.asked = true
-	if s.ranges {
+	if s.agreed.ranges {
 		if sums := delta.NewRanges(r.log.Snapshot().Len() + len(r.step.ops)); sums != nil {
 			return s.sendRanges(r, sums, reason)
 		}

@@ -13,6 +13,8 @@ import (
 type metrics struct {
 	sessions   prometheus.Counter
 	operations prometheus.Counter
+	patches    prometheus.Counter
+	misses     prometheus.Counter
 	commits    prometheus.Histogram
 	mismatches prometheus.Counter
 	rewinds    prometheus.Counter
@@ -28,6 +30,12 @@ func newMetrics(reg prometheus.Registerer, c *Client) *metrics {
 		}),
 		operations: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tombolo_edge_operations_total", Help: "Operations received.",
+		}),
+		patches: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tombolo_edge_patches_total", Help: "Operations received as patches and applied.",
+		}),
+		misses: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tombolo_edge_patch_misses_total", Help: "Patches that did not apply, so that the object was asked for whole.",
 		}),
 		commits: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "tombolo_edge_commit_seconds", Help: "Time for a group of changes to be durable.",
@@ -48,7 +56,7 @@ func newMetrics(reg prometheus.Registerer, c *Client) *metrics {
 		Name: "tombolo_edge_proof_seconds", Help: "Time for a proof that the edge is as far as the cloud, by outcome.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2, 3},
 	}, []string{"outcome"})
-	reg.MustRegister(m.proofs, m.sessions, m.operations, m.commits, m.mismatches, m.rewinds, m.plans,
+	reg.MustRegister(m.proofs, m.sessions, m.operations, m.patches, m.misses, m.commits, m.mismatches, m.rewinds, m.plans,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "tombolo_edge_connected", Help: "1 while the edge follows the cloud.",
 		}, func() float64 {
@@ -60,6 +68,14 @@ func newMetrics(reg prometheus.Registerer, c *Client) *metrics {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "tombolo_edge_last_contact_timestamp_seconds", Help: "When a hub was last heard of, 0 for never.",
 		}, func() float64 { return float64(c.heard.Load()) / float64(time.Second) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "tombolo_edge_patches_refused", Help: "1 while hubs are asked for whole objects because too many patches did not apply.",
+		}, func() float64 {
+			if c.trust.lost(time.Now()) {
+				return 1
+			}
+			return 0
+		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "tombolo_edge_received_bytes_total", Help: "Bytes received from hubs, as they were on the wire.",
 		}, func() float64 { return float64(c.bytes.Load()) }),

@@ -57,6 +57,9 @@ func (s *session) pulse(now time.Time) error {
 			r.log.SetLost(message)
 		}
 	}
+	if err := s.unhealed(now); err != nil {
+		return err
+	}
 	if !s.useless() {
 		s.useful = now
 	}

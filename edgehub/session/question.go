@@ -92,7 +92,7 @@ func (g *group) answer(m *tombolov1.Answer) {
 		return
 	}
 	r := g.s.c.replicas[a.gr]
-	if r == nil || !r.live || r.step.open || len(r.step.exact) > 0 {
+	if r == nil || !r.live || r.need != nil || r.step.open || len(r.step.exact) > 0 {
 		a.reply <- reply{err: errNotFollowing} // another subscription has begun since
 		return
 	}

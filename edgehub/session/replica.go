@@ -30,6 +30,8 @@ type replica struct {
 	asked   bool // an inventory was sent, in this session, that was not answered yet
 	// sums are what the hub was sent in place of an inventory, until it asks for parts; nil when it was not.
 	sums delta.Ranges
+	// need is set while the edge waits, in this session, for objects whole: what comes of the replica meanwhile is dropped.
+	need *need
 }
 
 // target is what the data will be of when a step is finished.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -25,17 +24,18 @@ type session struct {
 
 	welcomed  bool
 	epoch     string
-	ranges    bool          // the hub takes Ranges
 	progress  time.Duration // how often the hub sends something
 	retry     time.Duration // how long the hub wants us to stay away
 	ids       map[uint32]*replica
 	numbers   map[*replica]uint32
-	received  uint64          // bytes of objects and documents taken off the stream
+	received  uint64          // bytes of objects and documents taken off the stream, as they were on the wire
 	noted     time.Time       // the time of contact that is stored
 	wanted    <-chan struct{} // closed when the hub is to hear what is wanted
 	tidied    time.Time       // when it was last looked for what nobody uses
 	index     *documentIndex  // the last one that came; nil before
 	questions questions
+	offered   capabilities // what the Hello named
+	agreed    capabilities // and what the Welcome left of it
 
 	progressed bool      // something became durable, or was found to agree with the hub
 	stalled    bool      // no message for long, although bytes come
@@ -85,13 +85,14 @@ func (s *session) run(ctx context.Context) error {
 
 // hello tells the hub what the edge holds.
 func (s *session) hello() error {
+	s.offered = s.c.trust.capabilities(time.Now())
 	h := &tombolov1.Hello{
-		Version: Version, Edge: s.c.cfg.Edge, Software: s.c.cfg.Software, DocumentsHash: s.c.docs.Hash(),
+		Version: Version, Capabilities: s.offered.list(), Edge: s.c.cfg.Edge, Software: s.c.cfg.Software, DocumentsHash: s.c.docs.Hash(),
 		Demand: s.wishes(),
 	}
 	for gr, r := range s.c.replicas {
 		r.setLive(false, s.c.lastHeard())
-		r.lost, r.asked, r.sums, r.step.exact = false, false, nil, nil
+		r.lost, r.asked, r.sums, r.step.exact, r.need = false, false, nil, nil, nil
 		h.Positions = append(h.Positions, &tombolov1.Position{
 			Resource: &tombolov1.Resource{Group: gr.Group, Resource: gr.Resource},
 			Epoch:    r.pending.epoch, View: r.known(), Rev: r.log.Rev(), StagedRev: r.step.staged,
@@ -237,7 +238,7 @@ func (s *session) welcome(w *tombolov1.Welcome) error {
 	}
 	s.opened()
 	s.welcomed, s.epoch = true, w.GetEpoch()
-	s.ranges = slices.Contains(w.GetCapabilities(), tombolov1.Capability_CAPABILITY_RANGES)
+	s.agreed = s.offered.meet(w.GetCapabilities())
 	s.useful = time.Now()
 	s.progress = max(time.Second, time.Duration(w.GetProgressIntervalMs())*time.Millisecond)
 	s.c.metrics.sessions.Inc()
@@ -326,6 +327,13 @@ func (s *session) noteContact(tx *store.Tx) error {
 	}
 	s.noted = last
 	return tx.SetInfo(infoHeard, last.UTC().Format(time.RFC3339Nano))
+}
+
+// ackBytes reports the bytes taken, and nothing else.
+func (s *session) ackBytes() error {
+	return s.stream.Send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Ack{
+		Ack: &tombolov1.Ack{ReceivedBytes: s.received},
+	}})
 }
 
 // ack reports that rev is durable; 0 for a part of a step, which only reports the bytes taken.

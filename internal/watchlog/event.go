@@ -1,5 +1,10 @@
 package watchlog
 
+import (
+	"sync"
+	"sync/atomic"
+)
+
 // EventType says what happened to an object.
 type EventType uint8
 
@@ -40,6 +45,27 @@ type Event struct {
 	Object *Object
 	// Prev is the state before: nil for Added, equal to Object for Deleted.
 	Prev *Object
+
+	memo atomic.Pointer[memo] // see Memo; nil until it is asked for
+}
+
+// memo is what was made of an event.
+type memo struct {
+	once  sync.Once
+	value any
+}
+
+// Memo returns what build returned when it was first called for the event: whoever comes meanwhile waits. It is kept as
+// long as the event is, and not counted against the window, so it must not be larger than Prev. An event has one memo:
+// that of who serves the log.
+func (e *Event) Memo(build func(*Event) any) any {
+	m := e.memo.Load()
+	if m == nil {
+		e.memo.CompareAndSwap(nil, &memo{})
+		m = e.memo.Load()
+	}
+	m.once.Do(func() { m.value = build(e) })
+	return m.value
 }
 
 // overhead is what an event costs the window beside the bytes it keeps alive.

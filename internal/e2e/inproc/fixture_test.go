@@ -4,9 +4,11 @@ package inproc
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
@@ -61,6 +63,15 @@ func (c *fakeCloud) put(name, uid, node string) uint64 {
 	c.objects["ns/"+name] = raw
 	c.commit(watchlog.Op{Key: "ns/" + name, Rev: c.rev, Object: c.decode(raw)})
 	return c.rev
+}
+
+// noise returns letters and digits that take n bytes or more however they are compressed.
+func noise(n int) string {
+	raw := make([]byte, n)
+	for i := range raw {
+		raw[i] = byte(rand.Uint32()) //nolint:gosec // any bytes will do
+	}
+	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
 // remove deletes a pod and returns the revision of that.

@@ -258,7 +258,7 @@ func (h *silentHub) Sync(stream tombolov1.SyncService_SyncServer) error {
 func TestEdgeThatNeverReadsDelaysNobody(t *testing.T) {
 	c := newFakeCloud(t)
 	for i := range 2000 {
-		c.put(fmt.Sprint("p", i), fmt.Sprint("u", i), strings.Repeat("n", 4000))
+		c.put(fmt.Sprint("p", i), fmt.Sprint("u", i), noise(4000))
 	}
 	src := c.source()
 	src.load()

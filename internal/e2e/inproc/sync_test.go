@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -448,7 +447,7 @@ func TestSlowLinkIsNotALostOne(t *testing.T) {
 	serveHub(t, src, newScopes(t, allPods), narrow{counted, 80 * time.Millisecond}) // 200 KB/s
 	e := startEdge(t, t.TempDir(), lis.Addr().String())
 	e.holds(c)
-	rev := c.put("large", "u2", strings.Repeat("n", 1_200_000)) // 6 s; the edge expects to hear something every 3 s
+	rev := c.put("large", "u2", noise(1_200_000)) // 6 s; the edge expects to hear something every 3 s
 	e.eventually("it says that it may be behind", func() bool { _, lost := e.pods().Lost(); return lost })
 	e.waitFor(rev)
 	e.eventually("it is no longer behind", func() bool { _, lost := e.pods().Lost(); return !lost })
@@ -476,7 +475,7 @@ func (l *countingListener) Accept() (net.Conn, error) {
 func TestFirstSyncGoesOnWhereItBroke(t *testing.T) {
 	c := newFakeCloud(t)
 	for i := range 3000 {
-		c.put(fmt.Sprint("p", i), fmt.Sprint("u", i), strings.Repeat("n", 1000))
+		c.put(fmt.Sprint("p", i), fmt.Sprint("u", i), noise(1000))
 	}
 	src := c.source()
 	src.load()

@@ -16,6 +16,7 @@
 //    │── Ranges (sums), on a digest mismatch ───────▶ │
 //    │ ◀───────────── RangeNeed (which of them) ───── │
 //    │── Inventory (ids in these) ──────────────────▶ │  the hub answers with what differs, and a Checkpoint
+//    │── Need (keys), when a patch does not apply ──▶ │  the hub goes back to the edge's position, with these whole
 //
 // Compatibility: fields are only added; what a peer may use is the meet of both capability lists. A peer of another
 // protocol version is refused in the first message, with a reason.
@@ -42,9 +43,9 @@ type Capability int32
 
 const (
 	Capability_CAPABILITY_UNSPECIFIED Capability = 0
-	// Operations may come as ENCODING_ZSTD_PATCH.
+	// Operations of exact steps may come as ENCODING_ZSTD_PATCH, and the edge may send a Need.
 	Capability_CAPABILITY_ZSTD_PATCH Capability = 1
-	// Batches may be compressed as a whole.
+	// Batches may be compressed as a whole: Batch.frame.
 	Capability_CAPABILITY_ZSTD_BATCH Capability = 2
 	// Inventories may be narrowed by Ranges.
 	Capability_CAPABILITY_RANGES Capability = 3
@@ -215,7 +216,9 @@ const (
 	Encoding_ENCODING_UNSPECIFIED Encoding = 0
 	// The object's JSON as the API server encoded it.
 	Encoding_ENCODING_JSON Encoding = 1
-	// A zstd frame with the JSON of the version base_rev as its dictionary.
+	// A zstd frame of the object's JSON and then its cells, with those of the version base_rev as its raw dictionary. Only
+	// with CAPABILITY_ZSTD_PATCH, and only in an exact step: not in a catch-up, nor where gap_from is set, because there
+	// nobody knows which version the edge has.
 	Encoding_ENCODING_ZSTD_PATCH Encoding = 2
 )
 
@@ -921,9 +924,10 @@ func (x *Position) GetDigest() []byte {
 
 // Welcome answers a Hello.
 type Welcome struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
-	Version      uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	Capabilities []Capability           `protobuf:"varint,2,rep,packed,name=capabilities,proto3,enum=tombolo.v1.Capability" json:"capabilities,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Version uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// What both sides can do, of what the Hello named: nothing else is used in the session.
+	Capabilities []Capability `protobuf:"varint,2,rep,packed,name=capabilities,proto3,enum=tombolo.v1.Capability" json:"capabilities,omitempty"`
 	// Names the cluster. Positions of another epoch mean nothing here. It is the same at all hubs, and stays the same when
 	// the cluster is restored from a backup: see Subscription.rewound.
 	Epoch string `protobuf:"bytes,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
@@ -1030,7 +1034,10 @@ type Subscription struct {
 	// For PLAN_RECONCILE: the cloud was restored from a backup since the edge was there: it has lost a part of what the edge
 	// has seen. Revisions of before mean nothing any more, and the position may go back. The edge drops what it has staged,
 	// keeps what is the same (UID, revision and bytes), takes older versions for new ones, and begins a new log.
-	Rewound       bool `protobuf:"varint,8,opt,name=rewound,proto3" json:"rewound,omitempty"`
+	Rewound bool `protobuf:"varint,8,opt,name=rewound,proto3" json:"rewound,omitempty"`
+	// For PLAN_RESUME: the position that events follow from. An edge that is not as far, because a message was under way
+	// when it let operations drop (see Need), asks again.
+	FromRev       uint64 `protobuf:"varint,9,opt,name=from_rev,json=fromRev,proto3" json:"from_rev,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1119,6 +1126,13 @@ func (x *Subscription) GetRewound() bool {
 		return x.Rewound
 	}
 	return false
+}
+
+func (x *Subscription) GetFromRev() uint64 {
+	if x != nil {
+		return x.FromRev
+	}
+	return 0
 }
 
 // ResourceInfo describes a resource.
@@ -1303,7 +1317,11 @@ type Batch struct {
 	// with more unset or a Checkpoint.
 	More bool `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"`
 	// The step skips over what happened in detail between this revision and its end; 0: it is exact.
-	GapFrom       uint64 `protobuf:"varint,5,opt,name=gap_from,json=gapFrom,proto3" json:"gap_from,omitempty"`
+	GapFrom uint64 `protobuf:"varint,5,opt,name=gap_from,json=gapFrom,proto3" json:"gap_from,omitempty"`
+	// With CAPABILITY_ZSTD_BATCH, instead of operations: a zstd frame, with a checksum, of an encoded Operations message.
+	Frame []byte `protobuf:"bytes,6,opt,name=frame,proto3" json:"frame,omitempty"`
+	// The size of that message, at most 16 MiB. A frame that holds more or less is refused, and ends the session.
+	FramedSize    uint32 `protobuf:"varint,7,opt,name=framed_size,json=framedSize,proto3" json:"framed_size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1373,6 +1391,65 @@ func (x *Batch) GetGapFrom() uint64 {
 	return 0
 }
 
+func (x *Batch) GetFrame() []byte {
+	if x != nil {
+		return x.Frame
+	}
+	return nil
+}
+
+func (x *Batch) GetFramedSize() uint32 {
+	if x != nil {
+		return x.FramedSize
+	}
+	return 0
+}
+
+// Operations is what a batch's frame holds.
+type Operations struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Operations    []*Operation           `protobuf:"bytes,1,rep,name=operations,proto3" json:"operations,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Operations) Reset() {
+	*x = Operations{}
+	mi := &file_tombolo_v1_sync_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Operations) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Operations) ProtoMessage() {}
+
+func (x *Operations) ProtoReflect() protoreflect.Message {
+	mi := &file_tombolo_v1_sync_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Operations.ProtoReflect.Descriptor instead.
+func (*Operations) Descriptor() ([]byte, []int) {
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Operations) GetOperations() []*Operation {
+	if x != nil {
+		return x.Operations
+	}
+	return nil
+}
+
 // Operation is one change of one object.
 type Operation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1384,24 +1461,29 @@ type Operation struct {
 	Rev uint64 `protobuf:"varint,3,opt,name=rev,proto3" json:"rev,omitempty"`
 	// How the object is encoded, for OPERATION_TYPE_PUT.
 	Encoding Encoding `protobuf:"varint,4,opt,name=encoding,proto3,enum=tombolo.v1.Encoding" json:"encoding,omitempty"`
-	// The revision of the version that a patch is against.
+	// For ENCODING_ZSTD_PATCH: the object's own revision in the version that the patch is against. It is the one that the
+	// edge holds once it has taken everything before this operation.
 	BaseRev uint64 `protobuf:"varint,5,opt,name=base_rev,json=baseRev,proto3" json:"base_rev,omitempty"`
-	// CRC-32C of the object's JSON.
+	// CRC-32C of the object's JSON and then its cells; of a patch, of those that it makes.
 	Crc32C uint32 `protobuf:"fixed32,6,opt,name=crc32c,proto3" json:"crc32c,omitempty"`
 	Data   []byte `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"`
 	// The cells of the object's row in the resource's table: a JSON array, or {"cells": array, "conditions": array} for a
 	// row with conditions. A cell that tells an age is an object {"since": time, "format": text} instead, in which %s in the
 	// format stands for the age, so that it is true whenever it is shown; with a member "ahead", a format for as long as the
-	// time has not come, in which %s stands for what is left. Times are RFC 3339. Empty when there are none. crc32c goes over
-	// data and then cells.
-	Cells         []byte `protobuf:"bytes,8,opt,name=cells,proto3" json:"cells,omitempty"`
+	// time has not come, in which %s stands for what is left. Times are RFC 3339. Empty when there are none. A patch makes
+	// them with the JSON.
+	Cells []byte `protobuf:"bytes,8,opt,name=cells,proto3" json:"cells,omitempty"`
+	// For ENCODING_ZSTD_PATCH: the sizes of the JSON and of the cells that the patch makes, together 2 MiB at most. A patch
+	// that makes more is refused before it takes the memory.
+	JsonSize      uint32 `protobuf:"varint,9,opt,name=json_size,json=jsonSize,proto3" json:"json_size,omitempty"`
+	CellsSize     uint32 `protobuf:"varint,10,opt,name=cells_size,json=cellsSize,proto3" json:"cells_size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[10]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1413,7 +1495,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[10]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1426,7 +1508,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{10}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Operation) GetKey() string {
@@ -1485,6 +1567,20 @@ func (x *Operation) GetCells() []byte {
 	return nil
 }
 
+func (x *Operation) GetJsonSize() uint32 {
+	if x != nil {
+		return x.JsonSize
+	}
+	return 0
+}
+
+func (x *Operation) GetCellsSize() uint32 {
+	if x != nil {
+		return x.CellsSize
+	}
+	return 0
+}
+
 // Progress moves positions without an event, and shows that the hub is there.
 type Progress struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -1498,7 +1594,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[11]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1510,7 +1606,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[11]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1523,7 +1619,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{11}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Progress) GetAdvances() []*Advance {
@@ -1552,7 +1648,7 @@ type Loss struct {
 
 func (x *Loss) Reset() {
 	*x = Loss{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[12]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1564,7 +1660,7 @@ func (x *Loss) String() string {
 func (*Loss) ProtoMessage() {}
 
 func (x *Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[12]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1577,7 +1673,7 @@ func (x *Loss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loss.ProtoReflect.Descriptor instead.
 func (*Loss) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{12}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Loss) GetSubscription() uint32 {
@@ -1605,7 +1701,7 @@ type Advance struct {
 
 func (x *Advance) Reset() {
 	*x = Advance{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[13]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1617,7 +1713,7 @@ func (x *Advance) String() string {
 func (*Advance) ProtoMessage() {}
 
 func (x *Advance) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[13]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1630,7 +1726,7 @@ func (x *Advance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Advance.ProtoReflect.Descriptor instead.
 func (*Advance) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{13}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Advance) GetSubscription() uint32 {
@@ -1665,7 +1761,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[14]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +1773,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[14]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +1786,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{14}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Checkpoint) GetSubscription() uint32 {
@@ -1733,8 +1829,8 @@ type Ack struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	Subscription uint32                 `protobuf:"varint,1,opt,name=subscription,proto3" json:"subscription,omitempty"`
 	Rev          uint64                 `protobuf:"varint,2,opt,name=rev,proto3" json:"rev,omitempty"`
-	// All bytes of operation data and document bodies that the edge has taken off the stream in this session. An ack with
-	// subscription 0 reports nothing else.
+	// All bytes that the edge has taken off the stream in this session, dropped ones included, of batches' frames, of data
+	// and cells of operations outside of frames, and of document bodies. An ack with subscription 0 reports nothing else.
 	ReceivedBytes uint64 `protobuf:"varint,3,opt,name=received_bytes,json=receivedBytes,proto3" json:"received_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1742,7 +1838,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[15]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1754,7 +1850,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[15]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1767,7 +1863,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{15}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Ack) GetSubscription() uint32 {
@@ -1807,7 +1903,7 @@ type Ranges struct {
 
 func (x *Ranges) Reset() {
 	*x = Ranges{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[16]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1819,7 +1915,7 @@ func (x *Ranges) String() string {
 func (*Ranges) ProtoMessage() {}
 
 func (x *Ranges) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[16]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1832,7 +1928,7 @@ func (x *Ranges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ranges.ProtoReflect.Descriptor instead.
 func (*Ranges) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{16}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Ranges) GetSubscription() uint32 {
@@ -1868,7 +1964,7 @@ type RangeNeed struct {
 
 func (x *RangeNeed) Reset() {
 	*x = RangeNeed{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[17]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1880,7 +1976,7 @@ func (x *RangeNeed) String() string {
 func (*RangeNeed) ProtoMessage() {}
 
 func (x *RangeNeed) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[17]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1893,7 +1989,7 @@ func (x *RangeNeed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangeNeed.ProtoReflect.Descriptor instead.
 func (*RangeNeed) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{17}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RangeNeed) GetSubscription() uint32 {
@@ -1927,7 +2023,7 @@ type Inventory struct {
 
 func (x *Inventory) Reset() {
 	*x = Inventory{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[18]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1939,7 +2035,7 @@ func (x *Inventory) String() string {
 func (*Inventory) ProtoMessage() {}
 
 func (x *Inventory) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[18]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1952,7 +2048,7 @@ func (x *Inventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inventory.ProtoReflect.Descriptor instead.
 func (*Inventory) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{18}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Inventory) GetSubscription() uint32 {
@@ -2006,7 +2102,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2018,7 +2114,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2031,7 +2127,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{19}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Item) GetKey() string {
@@ -2069,19 +2165,29 @@ func (x *Item) GetHash() uint64 {
 	return 0
 }
 
-// Need asks for single objects whole, because a patch's base or result did not agree. Only with
-// CAPABILITY_ZSTD_PATCH.
+// Need asks for objects whole, because the edge has no such base as a patch is against, or the patch did not make what it
+// should: hubs may hold other bytes of the same revision. Only with CAPABILITY_ZSTD_PATCH.
+//
+// The edge takes nothing of the step that the patch is in, and nothing of the subscription that comes behind it, nor
+// moves its position, until the hub has answered with a new Subscription. Batches and Advances up to there
+// are dropped, Checkpoints are not compared, Questions fail. The hub goes on from rev as if the edge had opened a session
+// there: with PLAN_RESUME every event behind rev comes again, in order and at its own position, the first operation on
+// each of the keys whole. If another Subscription was under way already, the edge holds its from_rev against its own
+// position, and asks again if need be; any other plan makes up for what was dropped by itself.
 type Need struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Subscription  uint32                 `protobuf:"varint,1,opt,name=subscription,proto3" json:"subscription,omitempty"`
-	Keys          []string               `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Subscription uint32                 `protobuf:"varint,1,opt,name=subscription,proto3" json:"subscription,omitempty"`
+	// 4096 at most.
+	Keys []string `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
+	// The position up to which the edge has taken the subscription.
+	Rev           uint64 `protobuf:"varint,3,opt,name=rev,proto3" json:"rev,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Need) Reset() {
 	*x = Need{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2093,7 +2199,7 @@ func (x *Need) String() string {
 func (*Need) ProtoMessage() {}
 
 func (x *Need) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2106,7 +2212,7 @@ func (x *Need) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Need.ProtoReflect.Descriptor instead.
 func (*Need) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{20}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Need) GetSubscription() uint32 {
@@ -2121,6 +2227,13 @@ func (x *Need) GetKeys() []string {
 		return x.Keys
 	}
 	return nil
+}
+
+func (x *Need) GetRev() uint64 {
+	if x != nil {
+		return x.Rev
+	}
+	return 0
 }
 
 // Question asks for a proof that the edge is no older than the moment of the question, for a part of a subscription.
@@ -2142,7 +2255,7 @@ type Question struct {
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2154,7 +2267,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2167,7 +2280,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{21}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Question) GetId() uint64 {
@@ -2234,7 +2347,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2246,7 +2359,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2259,7 +2372,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{22}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Answer) GetId() uint64 {
@@ -2295,7 +2408,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[23]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2307,7 +2420,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[23]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2320,7 +2433,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{23}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Demand) GetResources() []*Resource {
@@ -2345,7 +2458,7 @@ type DocumentIndex struct {
 
 func (x *DocumentIndex) Reset() {
 	*x = DocumentIndex{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[24]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2357,7 +2470,7 @@ func (x *DocumentIndex) String() string {
 func (*DocumentIndex) ProtoMessage() {}
 
 func (x *DocumentIndex) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[24]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2370,7 +2483,7 @@ func (x *DocumentIndex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentIndex.ProtoReflect.Descriptor instead.
 func (*DocumentIndex) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{24}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DocumentIndex) GetEntries() []*DocumentEntry {
@@ -2402,7 +2515,7 @@ type DocumentEntry struct {
 
 func (x *DocumentEntry) Reset() {
 	*x = DocumentEntry{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[25]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2414,7 +2527,7 @@ func (x *DocumentEntry) String() string {
 func (*DocumentEntry) ProtoMessage() {}
 
 func (x *DocumentEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[25]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2427,7 +2540,7 @@ func (x *DocumentEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentEntry.ProtoReflect.Descriptor instead.
 func (*DocumentEntry) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{25}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DocumentEntry) GetPath() string {
@@ -2463,7 +2576,7 @@ type DocumentNeed struct {
 
 func (x *DocumentNeed) Reset() {
 	*x = DocumentNeed{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[26]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2475,7 +2588,7 @@ func (x *DocumentNeed) String() string {
 func (*DocumentNeed) ProtoMessage() {}
 
 func (x *DocumentNeed) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[26]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2488,7 +2601,7 @@ func (x *DocumentNeed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentNeed.ProtoReflect.Descriptor instead.
 func (*DocumentNeed) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{26}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DocumentNeed) GetEntries() []uint32 {
@@ -2520,7 +2633,7 @@ type Documents struct {
 
 func (x *Documents) Reset() {
 	*x = Documents{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[27]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2532,7 +2645,7 @@ func (x *Documents) String() string {
 func (*Documents) ProtoMessage() {}
 
 func (x *Documents) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[27]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2545,7 +2658,7 @@ func (x *Documents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Documents.ProtoReflect.Descriptor instead.
 func (*Documents) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{27}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Documents) GetDocuments() []*Document {
@@ -2585,7 +2698,7 @@ type Document struct {
 
 func (x *Document) Reset() {
 	*x = Document{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[28]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2597,7 +2710,7 @@ func (x *Document) String() string {
 func (*Document) ProtoMessage() {}
 
 func (x *Document) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[28]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2610,7 +2723,7 @@ func (x *Document) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Document.ProtoReflect.Descriptor instead.
 func (*Document) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{28}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Document) GetPath() string {
@@ -2660,7 +2773,7 @@ type Unsubscription struct {
 
 func (x *Unsubscription) Reset() {
 	*x = Unsubscription{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[29]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2672,7 +2785,7 @@ func (x *Unsubscription) String() string {
 func (*Unsubscription) ProtoMessage() {}
 
 func (x *Unsubscription) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[29]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2685,7 +2798,7 @@ func (x *Unsubscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unsubscription.ProtoReflect.Descriptor instead.
 func (*Unsubscription) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{29}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Unsubscription) GetResource() *Resource {
@@ -2713,7 +2826,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[30]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2725,7 +2838,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[30]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2738,7 +2851,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{30}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Drain) GetRetryAfterMs() uint32 {
@@ -2807,7 +2920,7 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\x05epoch\x18\x03 \x01(\tR\x05epoch\x12\x1a\n" +
 	"\bsoftware\x18\x04 \x01(\tR\bsoftware\x120\n" +
 	"\x14progress_interval_ms\x18\x05 \x01(\rR\x12progressIntervalMs\x12*\n" +
-	"\x05scope\x18\x06 \x03(\v2\x14.tombolo.v1.ResourceR\x05scope\"\x8c\x02\n" +
+	"\x05scope\x18\x06 \x03(\v2\x14.tombolo.v1.ResourceR\x05scope\"\xa7\x02\n" +
 	"\fSubscription\x120\n" +
 	"\bresource\x18\x01 \x01(\v2\x14.tombolo.v1.ResourceR\bresource\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12,\n" +
@@ -2816,7 +2929,8 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\x04plan\x18\x05 \x01(\x0e2\x10.tombolo.v1.PlanR\x04plan\x12\x16\n" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x12 \n" +
 	"\vunavailable\x18\a \x01(\bR\vunavailable\x12\x18\n" +
-	"\arewound\x18\b \x01(\bR\arewound\"\xd6\x01\n" +
+	"\arewound\x18\b \x01(\bR\arewound\x12\x19\n" +
+	"\bfrom_rev\x18\t \x01(\x04R\afromRev\"\xd6\x01\n" +
 	"\fResourceInfo\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1b\n" +
@@ -2831,7 +2945,7 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\x05label\x18\x01 \x01(\tR\x05label\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x18\n" +
 	"\adefault\x18\x03 \x01(\tR\adefault\x12\x18\n" +
-	"\aindexed\x18\x04 \x01(\bR\aindexed\"\xac\x01\n" +
+	"\aindexed\x18\x04 \x01(\bR\aindexed\"\xe3\x01\n" +
 	"\x05Batch\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x125\n" +
 	"\n" +
@@ -2839,7 +2953,15 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"operations\x12\x19\n" +
 	"\bupto_rev\x18\x03 \x01(\x04R\auptoRev\x12\x12\n" +
 	"\x04more\x18\x04 \x01(\bR\x04more\x12\x19\n" +
-	"\bgap_from\x18\x05 \x01(\x04R\agapFrom\"\xed\x01\n" +
+	"\bgap_from\x18\x05 \x01(\x04R\agapFrom\x12\x14\n" +
+	"\x05frame\x18\x06 \x01(\fR\x05frame\x12\x1f\n" +
+	"\vframed_size\x18\a \x01(\rR\n" +
+	"framedSize\"C\n" +
+	"\n" +
+	"Operations\x125\n" +
+	"\n" +
+	"operations\x18\x01 \x03(\v2\x15.tombolo.v1.OperationR\n" +
+	"operations\"\xa9\x02\n" +
 	"\tOperation\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x19.tombolo.v1.OperationTypeR\x04type\x12\x10\n" +
@@ -2848,7 +2970,11 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\bbase_rev\x18\x05 \x01(\x04R\abaseRev\x12\x16\n" +
 	"\x06crc32c\x18\x06 \x01(\aR\x06crc32c\x12\x12\n" +
 	"\x04data\x18\a \x01(\fR\x04data\x12\x14\n" +
-	"\x05cells\x18\b \x01(\fR\x05cells\"a\n" +
+	"\x05cells\x18\b \x01(\fR\x05cells\x12\x1b\n" +
+	"\tjson_size\x18\t \x01(\rR\bjsonSize\x12\x1d\n" +
+	"\n" +
+	"cells_size\x18\n" +
+	" \x01(\rR\tcellsSize\"a\n" +
 	"\bProgress\x12/\n" +
 	"\badvances\x18\x01 \x03(\v2\x13.tombolo.v1.AdvanceR\badvances\x12$\n" +
 	"\x04lost\x18\x02 \x03(\v2\x10.tombolo.v1.LossR\x04lost\"A\n" +
@@ -2887,10 +3013,11 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x10\n" +
 	"\x03rev\x18\x03 \x01(\x04R\x03rev\x12\x16\n" +
 	"\x06crc32c\x18\x04 \x01(\aR\x06crc32c\x12\x12\n" +
-	"\x04hash\x18\x05 \x01(\x06R\x04hash\">\n" +
+	"\x04hash\x18\x05 \x01(\x06R\x04hash\"P\n" +
 	"\x04Need\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x12\x12\n" +
-	"\x04keys\x18\x02 \x03(\tR\x04keys\"\xd7\x01\n" +
+	"\x04keys\x18\x02 \x03(\tR\x04keys\x12\x10\n" +
+	"\x03rev\x18\x03 \x01(\x04R\x03rev\"\xd7\x01\n" +
 	"\bQuestion\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\"\n" +
 	"\fsubscription\x18\x02 \x01(\rR\fsubscription\x12\x1c\n" +
@@ -2967,7 +3094,7 @@ func file_tombolo_v1_sync_proto_rawDescGZIP() []byte {
 }
 
 var file_tombolo_v1_sync_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_tombolo_v1_sync_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_tombolo_v1_sync_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_tombolo_v1_sync_proto_goTypes = []any{
 	(Capability)(0),        // 0: tombolo.v1.Capability
 	(Plan)(0),              // 1: tombolo.v1.Plan
@@ -2983,48 +3110,49 @@ var file_tombolo_v1_sync_proto_goTypes = []any{
 	(*ResourceInfo)(nil),   // 11: tombolo.v1.ResourceInfo
 	(*Field)(nil),          // 12: tombolo.v1.Field
 	(*Batch)(nil),          // 13: tombolo.v1.Batch
-	(*Operation)(nil),      // 14: tombolo.v1.Operation
-	(*Progress)(nil),       // 15: tombolo.v1.Progress
-	(*Loss)(nil),           // 16: tombolo.v1.Loss
-	(*Advance)(nil),        // 17: tombolo.v1.Advance
-	(*Checkpoint)(nil),     // 18: tombolo.v1.Checkpoint
-	(*Ack)(nil),            // 19: tombolo.v1.Ack
-	(*Ranges)(nil),         // 20: tombolo.v1.Ranges
-	(*RangeNeed)(nil),      // 21: tombolo.v1.RangeNeed
-	(*Inventory)(nil),      // 22: tombolo.v1.Inventory
-	(*Item)(nil),           // 23: tombolo.v1.Item
-	(*Need)(nil),           // 24: tombolo.v1.Need
-	(*Question)(nil),       // 25: tombolo.v1.Question
-	(*Answer)(nil),         // 26: tombolo.v1.Answer
-	(*Demand)(nil),         // 27: tombolo.v1.Demand
-	(*DocumentIndex)(nil),  // 28: tombolo.v1.DocumentIndex
-	(*DocumentEntry)(nil),  // 29: tombolo.v1.DocumentEntry
-	(*DocumentNeed)(nil),   // 30: tombolo.v1.DocumentNeed
-	(*Documents)(nil),      // 31: tombolo.v1.Documents
-	(*Document)(nil),       // 32: tombolo.v1.Document
-	(*Unsubscription)(nil), // 33: tombolo.v1.Unsubscription
-	(*Drain)(nil),          // 34: tombolo.v1.Drain
+	(*Operations)(nil),     // 14: tombolo.v1.Operations
+	(*Operation)(nil),      // 15: tombolo.v1.Operation
+	(*Progress)(nil),       // 16: tombolo.v1.Progress
+	(*Loss)(nil),           // 17: tombolo.v1.Loss
+	(*Advance)(nil),        // 18: tombolo.v1.Advance
+	(*Checkpoint)(nil),     // 19: tombolo.v1.Checkpoint
+	(*Ack)(nil),            // 20: tombolo.v1.Ack
+	(*Ranges)(nil),         // 21: tombolo.v1.Ranges
+	(*RangeNeed)(nil),      // 22: tombolo.v1.RangeNeed
+	(*Inventory)(nil),      // 23: tombolo.v1.Inventory
+	(*Item)(nil),           // 24: tombolo.v1.Item
+	(*Need)(nil),           // 25: tombolo.v1.Need
+	(*Question)(nil),       // 26: tombolo.v1.Question
+	(*Answer)(nil),         // 27: tombolo.v1.Answer
+	(*Demand)(nil),         // 28: tombolo.v1.Demand
+	(*DocumentIndex)(nil),  // 29: tombolo.v1.DocumentIndex
+	(*DocumentEntry)(nil),  // 30: tombolo.v1.DocumentEntry
+	(*DocumentNeed)(nil),   // 31: tombolo.v1.DocumentNeed
+	(*Documents)(nil),      // 32: tombolo.v1.Documents
+	(*Document)(nil),       // 33: tombolo.v1.Document
+	(*Unsubscription)(nil), // 34: tombolo.v1.Unsubscription
+	(*Drain)(nil),          // 35: tombolo.v1.Drain
 }
 var file_tombolo_v1_sync_proto_depIdxs = []int32{
 	6,  // 0: tombolo.v1.SyncRequest.hello:type_name -> tombolo.v1.Hello
-	19, // 1: tombolo.v1.SyncRequest.ack:type_name -> tombolo.v1.Ack
-	22, // 2: tombolo.v1.SyncRequest.inventory:type_name -> tombolo.v1.Inventory
-	24, // 3: tombolo.v1.SyncRequest.need:type_name -> tombolo.v1.Need
-	25, // 4: tombolo.v1.SyncRequest.question:type_name -> tombolo.v1.Question
-	27, // 5: tombolo.v1.SyncRequest.demand:type_name -> tombolo.v1.Demand
-	30, // 6: tombolo.v1.SyncRequest.document_need:type_name -> tombolo.v1.DocumentNeed
-	20, // 7: tombolo.v1.SyncRequest.ranges:type_name -> tombolo.v1.Ranges
+	20, // 1: tombolo.v1.SyncRequest.ack:type_name -> tombolo.v1.Ack
+	23, // 2: tombolo.v1.SyncRequest.inventory:type_name -> tombolo.v1.Inventory
+	25, // 3: tombolo.v1.SyncRequest.need:type_name -> tombolo.v1.Need
+	26, // 4: tombolo.v1.SyncRequest.question:type_name -> tombolo.v1.Question
+	28, // 5: tombolo.v1.SyncRequest.demand:type_name -> tombolo.v1.Demand
+	31, // 6: tombolo.v1.SyncRequest.document_need:type_name -> tombolo.v1.DocumentNeed
+	21, // 7: tombolo.v1.SyncRequest.ranges:type_name -> tombolo.v1.Ranges
 	9,  // 8: tombolo.v1.SyncResponse.welcome:type_name -> tombolo.v1.Welcome
 	10, // 9: tombolo.v1.SyncResponse.subscription:type_name -> tombolo.v1.Subscription
 	13, // 10: tombolo.v1.SyncResponse.batch:type_name -> tombolo.v1.Batch
-	18, // 11: tombolo.v1.SyncResponse.checkpoint:type_name -> tombolo.v1.Checkpoint
-	31, // 12: tombolo.v1.SyncResponse.documents:type_name -> tombolo.v1.Documents
-	33, // 13: tombolo.v1.SyncResponse.unsubscription:type_name -> tombolo.v1.Unsubscription
-	34, // 14: tombolo.v1.SyncResponse.drain:type_name -> tombolo.v1.Drain
-	15, // 15: tombolo.v1.SyncResponse.progress:type_name -> tombolo.v1.Progress
-	26, // 16: tombolo.v1.SyncResponse.answer:type_name -> tombolo.v1.Answer
-	28, // 17: tombolo.v1.SyncResponse.document_index:type_name -> tombolo.v1.DocumentIndex
-	21, // 18: tombolo.v1.SyncResponse.range_need:type_name -> tombolo.v1.RangeNeed
+	19, // 11: tombolo.v1.SyncResponse.checkpoint:type_name -> tombolo.v1.Checkpoint
+	32, // 12: tombolo.v1.SyncResponse.documents:type_name -> tombolo.v1.Documents
+	34, // 13: tombolo.v1.SyncResponse.unsubscription:type_name -> tombolo.v1.Unsubscription
+	35, // 14: tombolo.v1.SyncResponse.drain:type_name -> tombolo.v1.Drain
+	16, // 15: tombolo.v1.SyncResponse.progress:type_name -> tombolo.v1.Progress
+	27, // 16: tombolo.v1.SyncResponse.answer:type_name -> tombolo.v1.Answer
+	29, // 17: tombolo.v1.SyncResponse.document_index:type_name -> tombolo.v1.DocumentIndex
+	22, // 18: tombolo.v1.SyncResponse.range_need:type_name -> tombolo.v1.RangeNeed
 	0,  // 19: tombolo.v1.Hello.capabilities:type_name -> tombolo.v1.Capability
 	8,  // 20: tombolo.v1.Hello.positions:type_name -> tombolo.v1.Position
 	7,  // 21: tombolo.v1.Hello.demand:type_name -> tombolo.v1.Resource
@@ -3035,24 +3163,25 @@ var file_tombolo_v1_sync_proto_depIdxs = []int32{
 	11, // 26: tombolo.v1.Subscription.info:type_name -> tombolo.v1.ResourceInfo
 	1,  // 27: tombolo.v1.Subscription.plan:type_name -> tombolo.v1.Plan
 	12, // 28: tombolo.v1.ResourceInfo.fields:type_name -> tombolo.v1.Field
-	14, // 29: tombolo.v1.Batch.operations:type_name -> tombolo.v1.Operation
-	2,  // 30: tombolo.v1.Operation.type:type_name -> tombolo.v1.OperationType
-	3,  // 31: tombolo.v1.Operation.encoding:type_name -> tombolo.v1.Encoding
-	17, // 32: tombolo.v1.Progress.advances:type_name -> tombolo.v1.Advance
-	16, // 33: tombolo.v1.Progress.lost:type_name -> tombolo.v1.Loss
-	16, // 34: tombolo.v1.Checkpoint.lost:type_name -> tombolo.v1.Loss
-	23, // 35: tombolo.v1.Inventory.items:type_name -> tombolo.v1.Item
-	7,  // 36: tombolo.v1.Demand.resources:type_name -> tombolo.v1.Resource
-	29, // 37: tombolo.v1.DocumentIndex.entries:type_name -> tombolo.v1.DocumentEntry
-	32, // 38: tombolo.v1.Documents.documents:type_name -> tombolo.v1.Document
-	7,  // 39: tombolo.v1.Unsubscription.resource:type_name -> tombolo.v1.Resource
-	4,  // 40: tombolo.v1.SyncService.Sync:input_type -> tombolo.v1.SyncRequest
-	5,  // 41: tombolo.v1.SyncService.Sync:output_type -> tombolo.v1.SyncResponse
-	41, // [41:42] is the sub-list for method output_type
-	40, // [40:41] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	15, // 29: tombolo.v1.Batch.operations:type_name -> tombolo.v1.Operation
+	15, // 30: tombolo.v1.Operations.operations:type_name -> tombolo.v1.Operation
+	2,  // 31: tombolo.v1.Operation.type:type_name -> tombolo.v1.OperationType
+	3,  // 32: tombolo.v1.Operation.encoding:type_name -> tombolo.v1.Encoding
+	18, // 33: tombolo.v1.Progress.advances:type_name -> tombolo.v1.Advance
+	17, // 34: tombolo.v1.Progress.lost:type_name -> tombolo.v1.Loss
+	17, // 35: tombolo.v1.Checkpoint.lost:type_name -> tombolo.v1.Loss
+	24, // 36: tombolo.v1.Inventory.items:type_name -> tombolo.v1.Item
+	7,  // 37: tombolo.v1.Demand.resources:type_name -> tombolo.v1.Resource
+	30, // 38: tombolo.v1.DocumentIndex.entries:type_name -> tombolo.v1.DocumentEntry
+	33, // 39: tombolo.v1.Documents.documents:type_name -> tombolo.v1.Document
+	7,  // 40: tombolo.v1.Unsubscription.resource:type_name -> tombolo.v1.Resource
+	4,  // 41: tombolo.v1.SyncService.Sync:input_type -> tombolo.v1.SyncRequest
+	5,  // 42: tombolo.v1.SyncService.Sync:output_type -> tombolo.v1.SyncResponse
+	42, // [42:43] is the sub-list for method output_type
+	41, // [41:42] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_tombolo_v1_sync_proto_init() }
@@ -3089,7 +3218,7 @@ func file_tombolo_v1_sync_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tombolo_v1_sync_proto_rawDesc), len(file_tombolo_v1_sync_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

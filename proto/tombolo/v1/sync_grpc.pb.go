@@ -16,6 +16,7 @@
 //    │── Ranges (sums), on a digest mismatch ───────▶ │
 //    │ ◀───────────── RangeNeed (which of them) ───── │
 //    │── Inventory (ids in these) ──────────────────▶ │  the hub answers with what differs, and a Checkpoint
+//    │── Need (keys), when a patch does not apply ──▶ │  the hub goes back to the edge's position, with these whole
 //
 // Compatibility: fields are only added; what a peer may use is the meet of both capability lists. A peer of another
 // protocol version is refused in the first message, with a reason.

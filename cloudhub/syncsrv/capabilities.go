@@ -1,0 +1,36 @@
+package syncsrv
+
+import (
+	"slices"
+
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+)
+
+// capabilities are what the two ends of a session can do beyond the protocol version's minimum.
+type capabilities struct {
+	patches bool
+	frames  bool
+	ranges  bool
+}
+
+// meet returns what the hub can do of what an edge can.
+func meet(edge []tombolov1.Capability) capabilities {
+	return capabilities{
+		patches: slices.Contains(edge, tombolov1.Capability_CAPABILITY_ZSTD_PATCH),
+		frames:  slices.Contains(edge, tombolov1.Capability_CAPABILITY_ZSTD_BATCH),
+		ranges:  slices.Contains(edge, tombolov1.Capability_CAPABILITY_RANGES),
+	}
+}
+
+func (c capabilities) list() (out []tombolov1.Capability) {
+	if c.patches {
+		out = append(out, tombolov1.Capability_CAPABILITY_ZSTD_PATCH)
+	}
+	if c.frames {
+		out = append(out, tombolov1.Capability_CAPABILITY_ZSTD_BATCH)
+	}
+	if c.ranges {
+		out = append(out, tombolov1.Capability_CAPABILITY_RANGES)
+	}
+	return out
+}

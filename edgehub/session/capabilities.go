@@ -1,0 +1,36 @@
+package session
+
+import (
+	"slices"
+
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+)
+
+// capabilities are what the two ends of a session can do beyond the protocol version's minimum.
+type capabilities struct {
+	patches bool
+	frames  bool
+	ranges  bool
+}
+
+func (c capabilities) list() (out []tombolov1.Capability) {
+	if c.patches {
+		out = append(out, tombolov1.Capability_CAPABILITY_ZSTD_PATCH)
+	}
+	if c.frames {
+		out = append(out, tombolov1.Capability_CAPABILITY_ZSTD_BATCH)
+	}
+	if c.ranges {
+		out = append(out, tombolov1.Capability_CAPABILITY_RANGES)
+	}
+	return out
+}
+
+// meet returns what is left of c by what the hub says.
+func (c capabilities) meet(hub []tombolov1.Capability) capabilities {
+	return capabilities{
+		patches: c.patches && slices.Contains(hub, tombolov1.Capability_CAPABILITY_ZSTD_PATCH),
+		frames:  c.frames && slices.Contains(hub, tombolov1.Capability_CAPABILITY_ZSTD_BATCH),
+		ranges:  c.ranges && slices.Contains(hub, tombolov1.Capability_CAPABILITY_RANGES),
+	}
+}

@@ -1,0 +1,53 @@
+package session
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+)
+
+// trust is how far hubs' patches and frames are relied on. A patch that does not apply is no fault by itself, since hubs
+// may hold other bytes of the same revision; but many of them with few good ones between are dearer than whole objects.
+type trust struct {
+	score int          // misses weigh missWeight, patches that apply take back one; never negative
+	until atomic.Int64 // objects come whole up to then, in Unix nanoseconds
+}
+
+const (
+	missWeight = 4
+	maxMisses  = 8 // in a row
+	// distrust is how long objects come whole after too many misses.
+	distrust = time.Hour
+)
+
+// errPatches ends a session whose hub's patches cost more than they save.
+var errPatches = errors.New("the hub's patches do not apply")
+
+// capabilities returns what the edge offers to hubs now.
+func (t *trust) capabilities(now time.Time) capabilities {
+	if t.lost(now) {
+		return capabilities{ranges: true}
+	}
+	return capabilities{patches: true, frames: true, ranges: true}
+}
+
+// lost tells whether objects are to come whole for now. Any goroutine may call it.
+func (t *trust) lost(now time.Time) bool { return now.UnixNano() < t.until.Load() }
+
+// applied notes patches that applied.
+func (t *trust) applied(n int) { t.score = max(0, t.score-n) }
+
+// missed notes a miss, and tells whether it was one too many.
+func (t *trust) missed(now time.Time) bool {
+	if t.score += missWeight; t.score < maxMisses*missWeight {
+		return false
+	}
+	t.lose(now)
+	return true
+}
+
+// lose ends the trust for a while.
+func (t *trust) lose(now time.Time) {
+	t.score = 0
+	t.until.Store(now.Add(distrust).UnixNano())
+}

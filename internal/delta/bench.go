@@ -1,0 +1,30 @@
+package delta
+
+import (
+	"runtime"
+	"sync"
+)
+
+// bench is a bounded set of coders that are used again: a new zstd encoder costs ten times what a patch does, and some
+// megabytes. As many are in use at once as there are processors, whoever comes when all are waits; those that nobody uses
+// are collected.
+type bench[T any] struct {
+	free  sync.Pool
+	slots chan struct{}
+}
+
+// newBench returns a bench of what build returns.
+func newBench[T any](build func() T) *bench[T] {
+	b := &bench[T]{slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	b.free.New = func() any { return build() }
+	return b
+}
+
+// with calls f with a coder that nobody else uses meanwhile.
+func (b *bench[T]) with(f func(T) error) error {
+	b.slots <- struct{}{}
+	defer func() { <-b.slots }()
+	c := b.free.Get().(T) //nolint:forcetypeassert // what build returns
+	defer b.free.Put(c)
+	return f(c)
+}
