@@ -46,7 +46,7 @@ func (s *session) subscription(m *tombolov1.Subscription) error {
 		r.setLive(false, s.c.lastHeard()) // until a checkpoint agrees
 		r.step.open = false
 		if s.agreed.patches && m.GetFromRev() > r.log.Rev() {
-			return s.sendNeed(r, r.need.missed(), r.log.Rev())
+			return s.sendNeed(r, r.log.Rev())
 		}
 		r.need = nil
 		return s.discardStaged(r)

@@ -35,24 +35,24 @@ func (s *session) unpack(b *tombolov1.Batch) ([]*tombolov1.Operation, error) {
 		err = proto.Unmarshal(text, all)
 	}
 	if err != nil {
-		s.c.trust.missed(time.Now()) // the session ends in any case
+		s.c.trust.missed(time.Now(), true) // the session ends in any case
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return all.GetOperations(), nil
 }
 
 // decode turns operations into ops, and holds every object against its checksum. It returns the keys of those that are
-// patches against something that is not held as well: then none of the ops may be used. Without holdings, where it is not
-// known what the edge holds, there may be no patches.
-func (s *session) decode(r *replica, operations []*tombolov1.Operation, h *holdings) ([]watchlog.Op, []string, error) {
+// patches against something that is not held as well, with the position of each one's first: then none of the ops may be
+// used. Without holdings, where it is not known what the edge holds, there may be no patches.
+func (s *session) decode(r *replica, operations []*tombolov1.Operation, h *holdings) ([]watchlog.Op, map[string]uint64, error) {
 	ops := make([]watchlog.Op, 0, len(operations))
-	var missed []string
+	var missed map[string]uint64
 	patches := 0
 	for _, o := range operations {
 		op, err := s.decodeAny(r, o, h)
 		switch {
 		case errors.Is(err, errMissed):
-			missed = noteMissed(missed, o.GetKey())
+			missed = noteMiss(missed, o)
 			s.c.log.Debug("patch", "resource", r.gr, "key", o.GetKey(), "rev", o.GetRev(), "base", o.GetBaseRev(), "err", err)
 			continue
 		case err != nil:
@@ -72,6 +72,17 @@ func (s *session) decode(r *replica, operations []*tombolov1.Operation, h *holdi
 	}
 	s.c.metrics.operations.Add(float64(len(operations)))
 	return ops, missed, nil
+}
+
+// noteMiss adds a patch that did not apply to those that did not.
+func noteMiss(missed map[string]uint64, o *tombolov1.Operation) map[string]uint64 {
+	if missed == nil {
+		missed = map[string]uint64{}
+	}
+	if _, ok := missed[o.GetKey()]; !ok {
+		missed[o.GetKey()] = o.GetRev()
+	}
+	return missed
 }
 
 // decodeAny is decodeOp for operations that may be patches.

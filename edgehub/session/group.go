@@ -139,7 +139,7 @@ func (g *group) batch(r *replica, b *tombolov1.Batch) error {
 
 // decode turns operations into ops; see session.decode. Of an exact step it leaves out patches up to where the part is
 // already: they came before, and what they are against is gone.
-func (g *group) decode(p *part, operations []*tombolov1.Operation, exact bool) ([]watchlog.Op, []string, error) {
+func (g *group) decode(p *part, operations []*tombolov1.Operation, exact bool) ([]watchlog.Op, map[string]uint64, error) {
 	if !exact {
 		return g.s.decode(p.r, operations, nil)
 	}

@@ -2,15 +2,15 @@ package session
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
-// need is what a replica waits for after patches that did not apply.
+// need is set at a replica that waits for objects whole.
 type need struct {
-	keys  []string
 	since time.Time // zero while the hub has said that it will take its time
 }
 
@@ -21,14 +21,6 @@ const (
 	needLimit = 30 * time.Second
 )
 
-// missed returns the keys of a need, which may be nil.
-func (n *need) missed() []string {
-	if n == nil {
-		return nil
-	}
-	return n.keys
-}
-
 // pause stops the time of a need, which may be nil.
 func (n *need) pause() {
 	if n != nil {
@@ -36,24 +28,45 @@ func (n *need) pause() {
 	}
 }
 
-// miss gives up the step of r under way, because patches of these keys did not apply. The replica is at rev.
-func (s *session) miss(r *replica, keys []string, rev uint64) error {
-	s.c.metrics.misses.Add(float64(len(keys)))
-	s.c.log.Warn("patches do not apply, the objects are asked for whole", "resource", r.gr, "at", rev, "objects", len(keys),
-		"first", keys[0])
+// miss gives up the step of r under way, because patches did not apply. The replica is at rev.
+func (s *session) miss(r *replica, missed map[string]uint64, rev uint64) error {
+	s.c.metrics.misses.Add(float64(len(missed)))
+	s.c.log.Warn("patches do not apply, the objects are asked for whole", "resource", r.gr, "at", rev, "objects", len(missed))
 	r.step.exact = nil
 	r.setLive(false, s.c.lastHeard())
-	if s.c.trust.missed(time.Now()) {
+	if s.c.trust.missed(time.Now(), r.miss(missed, rev)) {
 		return s.distrust()
 	}
-	return s.sendNeed(r, keys, rev)
+	return s.sendNeed(r, rev)
 }
 
-// sendNeed asks for objects whole, and for all that is behind rev again.
-func (s *session) sendNeed(r *replica, keys []string, rev uint64) error {
-	r.need = &need{keys: keys, since: time.Now()}
+// miss notes where patches did not apply. It tells whether that was so before of one of the objects, which came whole
+// since.
+func (r *replica) miss(missed map[string]uint64, rev uint64) (again bool) {
+	if r.missed == nil {
+		r.missed = map[string]uint64{}
+	}
+	for key, at := range missed {
+		last, known := r.missed[key]
+		if again = again || known && last <= rev; !known || last <= rev {
+			r.missed[key] = at
+		}
+	}
+	return again
+}
+
+// sendNeed asks for all that is behind rev again, and whole where patches did not apply there: also those that missed
+// earlier, because what came whole meanwhile may have been dropped for the sake of another miss.
+func (s *session) sendNeed(r *replica, rev uint64) error {
+	r.need = &need{since: time.Now()}
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(r.missed)) {
+		if r.missed[key] > rev && len(keys) < maxNeeded {
+			keys = append(keys, key)
+		}
+	}
 	return s.stream.Send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Need{Need: &tombolov1.Need{
-		Subscription: s.numbers[r], Keys: keys[:min(len(keys), maxNeeded)], Rev: rev,
+		Subscription: s.numbers[r], Keys: keys, Rev: rev,
 	}}})
 }
 
@@ -72,12 +85,4 @@ func (s *session) unhealed(now time.Time) error {
 func (s *session) distrust() error {
 	s.c.log.Warn("the hub's patches do not apply: objects come whole for now", "hub", s.hub, "for", distrust)
 	return fmt.Errorf("%w: objects come whole for %v", errPatches, distrust)
-}
-
-// noteMissed adds a key to those that patches missed.
-func noteMissed(keys []string, key string) []string {
-	if slices.Contains(keys, key) {
-		return keys
-	}
-	return append(keys, key)
 }

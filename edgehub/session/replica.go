@@ -32,6 +32,8 @@ type replica struct {
 	sums delta.Ranges
 	// need is set while the edge waits, in this session, for objects whole: what comes of the replica meanwhile is dropped.
 	need *need
+	// missed is where, in this session, patches did not apply: the position of the last miss, by key.
+	missed map[string]uint64
 }
 
 // target is what the data will be of when a step is finished.

@@ -92,7 +92,7 @@ func (s *session) hello() error {
 	}
 	for gr, r := range s.c.replicas {
 		r.setLive(false, s.c.lastHeard())
-		r.lost, r.asked, r.sums, r.step.exact, r.need = false, false, nil, nil, nil
+		r.lost, r.asked, r.sums, r.step.exact, r.need, r.missed = false, false, nil, nil, nil, nil
 		h.Positions = append(h.Positions, &tombolov1.Position{
 			Resource: &tombolov1.Resource{Group: gr.Group, Resource: gr.Resource},
 			Epoch:    r.pending.epoch, View: r.known(), Rev: r.log.Rev(), StagedRev: r.step.staged,

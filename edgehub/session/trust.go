@@ -9,13 +9,14 @@ import (
 // trust is how far hubs' patches and frames are relied on. A patch that does not apply is no fault by itself, since hubs
 // may hold other bytes of the same revision; but many of them with few good ones between are dearer than whole objects.
 type trust struct {
-	score int          // misses weigh missWeight, patches that apply take back one; never negative
+	score int          // misses add to it, a patch that applies takes back one; never negative
 	until atomic.Int64 // objects come whole up to then, in Unix nanoseconds
 }
 
 const (
-	missWeight = 4
-	maxMisses  = 8 // in a row
+	missWeight  = 1 // of an object's first miss in a session
+	againWeight = 8 // of an object that came whole in the session and missed again: the hub is at fault, or the link
+	maxScore    = 64
 	// distrust is how long objects come whole after too many misses.
 	distrust = time.Hour
 )
@@ -38,8 +39,12 @@ func (t *trust) lost(now time.Time) bool { return now.UnixNano() < t.until.Load(
 func (t *trust) applied(n int) { t.score = max(0, t.score-n) }
 
 // missed notes a miss, and tells whether it was one too many.
-func (t *trust) missed(now time.Time) bool {
-	if t.score += missWeight; t.score < maxMisses*missWeight {
+func (t *trust) missed(now time.Time, again bool) bool {
+	t.score += missWeight
+	if again {
+		t.score += againWeight - missWeight
+	}
+	if t.score < maxScore {
 		return false
 	}
 	t.lose(now)

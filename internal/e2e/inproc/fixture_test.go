@@ -44,7 +44,8 @@ type fakeCloud struct {
 	rev     uint64
 	objects map[string][]byte // of pods, by key
 	current *fakeSource
-	known   bool // whether the resource exists
+	second  *fakeSource // of another hub at the same time; see otherBytes
+	known   bool        // whether the resource exists
 	// printed is what every pod's cells hold; "" when the cloud gives no tables.
 	printed string
 }
@@ -61,7 +62,7 @@ func (c *fakeCloud) put(name, uid, node string) uint64 {
 	raw := fmt.Appendf(nil, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":%q,"namespace":"ns","uid":%q,`+
 		`"resourceVersion":"%d"},"spec":{"nodeName":%q}}`, name, uid, c.rev, node)
 	c.objects["ns/"+name] = raw
-	c.commit(watchlog.Op{Key: "ns/" + name, Rev: c.rev, Object: c.decode(raw)})
+	c.commit("ns/"+name, raw)
 	return c.rev
 }
 
@@ -80,7 +81,7 @@ func (c *fakeCloud) remove(name string) uint64 {
 	defer c.mu.Unlock()
 	c.rev++
 	delete(c.objects, "ns/"+name)
-	c.commit(watchlog.Op{Key: "ns/" + name, Rev: c.rev})
+	c.commit("ns/"+name, nil)
 	return c.rev
 }
 
@@ -89,7 +90,7 @@ func (c *fakeCloud) bookmark() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.rev++
-	if s := c.current; s != nil && s.log.IsReady() {
+	for _, s := range c.sources() {
 		if err := s.log.Commit(watchlog.Batch{Rev: c.rev}); err != nil {
 			c.t.Error(err)
 		}
@@ -109,12 +110,27 @@ func (c *fakeCloud) decode(raw []byte) *watchlog.Object {
 	return o
 }
 
-func (c *fakeCloud) commit(op watchlog.Op) {
-	if s := c.current; s != nil && s.log.IsReady() {
+// commit tells the sources that an object is what raw says now, or is gone.
+func (c *fakeCloud) commit(key string, raw []byte) {
+	for _, s := range c.sources() {
+		op := watchlog.Op{Key: key, Rev: c.rev}
+		if raw != nil {
+			op.Object = s.decode(raw)
+		}
 		if err := s.log.Commit(s.log.Snapshot().Plan([]watchlog.Op{op}, op.Rev)); err != nil {
 			c.t.Error(err)
 		}
 	}
+}
+
+// sources are those that follow the cloud. c.mu is held.
+func (c *fakeCloud) sources() (out []*fakeSource) {
+	for _, s := range []*fakeSource{c.current, c.second} {
+		if s != nil && s.log.IsReady() {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 func pods() *watchlog.Resource {
@@ -131,6 +147,27 @@ type fakeSource struct {
 	docs  *apidoc.Set
 	opens atomic.Int32 // calls of Open
 	users atomic.Int32 // of the log
+	// rewrite, if any, is what becomes of the cloud's bytes here.
+	rewrite func([]byte) []byte
+}
+
+func (s *fakeSource) decode(raw []byte) *watchlog.Object {
+	if s.rewrite != nil {
+		raw = s.rewrite(raw)
+	}
+	return s.cloud.decode(raw)
+}
+
+// otherBytes returns the source of a second hub, which follows the cloud beside the first one and has other bytes of the
+// same revisions, as after an upgrade of the API server. load fills it.
+func (c *fakeCloud) otherBytes(rewrite func([]byte) []byte) *fakeSource {
+	first := c.current
+	s := c.source()
+	s.rewrite = rewrite
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.current, c.second = first, s
+	return s
 }
 
 // source returns a new view of the cloud with an empty memory; load fills it.
@@ -154,7 +191,7 @@ func (s *fakeSource) load() {
 	defer c.mu.Unlock()
 	content := watchlog.Content{Rev: c.rev, Floor: c.rev}
 	for _, raw := range c.objects {
-		content.Objects = append(content.Objects, c.decode(raw))
+		content.Objects = append(content.Objects, s.decode(raw))
 	}
 	if err := s.log.Load(content); err != nil {
 		c.t.Error(err)
@@ -168,7 +205,7 @@ func (s *fakeSource) relist() {
 	defer c.mu.Unlock()
 	var objects []*watchlog.Object
 	for _, raw := range c.objects {
-		objects = append(objects, c.decode(raw))
+		objects = append(objects, s.decode(raw))
 	}
 	if err := s.log.Commit(s.log.Snapshot().PlanReplace(objects, c.rev)); err != nil {
 		c.t.Error(err)
