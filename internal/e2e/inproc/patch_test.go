@@ -125,10 +125,11 @@ type follower struct {
 	r    *watchlog.Reader
 }
 
-// follow begins to record a reader that must see everything.
+// follow begins to record a reader. A hub whose bytes are others also disagrees with the edge's digest, and the reconcile
+// that follows tells newest versions only.
 func follow(e *edge, h *guarantee.History) *follower {
 	snap := e.pods().Snapshot()
-	seen := h.Reader(guarantee.ReaderConfig{Name: "edge", Server: "edge", Resource: "pods", NeverExpires: true})
+	seen := h.Reader(guarantee.ReaderConfig{Name: "edge", Server: "edge", Resource: "pods", NeverExpires: true, Coalesced: true})
 	begin := seen.Begin()
 	var items []guarantee.Object
 	for o := range snap.All("") {
@@ -153,6 +154,12 @@ func (f *follower) drain() {
 		}
 		for _, e := range page.Events {
 			o := content(f.t, e.Object.AppendJSON(nil, e.Shown))
+			if e.Type == watchlog.Modified && e.Prev.Rev() == e.Object.Rev() {
+				if o != content(f.t, e.Prev.JSON()) {
+					f.t.Errorf("%v is not what that revision was", o)
+				}
+				continue // the same version in other bytes, after a checkpoint that did not agree
+			}
 			f.seen.Event(guarantee.EventType(e.Type.String()), o)
 		}
 		if !page.More {
@@ -210,15 +217,19 @@ func TestHubsWithOtherBytes(t *testing.T) {
 		}
 		if hop%2 == 0 {
 			stopA()
+			last = put(3, node) // which nobody tells the edge but the other hub
 			_, stopB = startHub(t, second, sc, b)
 		} else {
 			stopB()
+			last = put(3, node)
 			_, stopA = startHub(t, first, sc, a)
 		}
 	}
-	if got := counter(t, reg, misses); got < 3 {
+	if got := counter(t, reg, misses); got < 4 {
 		t.Errorf("%v misses", got)
 	}
+	e.waitFor(last)
+	f.drain()
 	e.eventually("live", func() bool { live, _ := e.Contact(); return live })
 	h.Settle(last)
 	h.Require(t)
