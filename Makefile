@@ -17,6 +17,8 @@ LDFLAGS   := -s -w -X main.version=$(VERSION)
 TAGS      := grpcnotrace
 FUZZTIME  ?= 10s
 SOAK      ?= 10m
+CHAOS     ?= 10m
+EDGES     ?= 50
 INQUIRIES ?= 20000
 BENCH     ?= .
 EDGES     ?= 10000
@@ -91,6 +93,11 @@ conformance-baseline: $(GOTESTSUM) $(KUBE) $(SUITE) ## The same specs, against k
 .PHONY: soak
 soak: $(GOTESTSUM) $(KUBE) build ## A controller through an edge with link cuts (SOAK=10m)
 	TOMBOLO_E2E_SOAK=$(SOAK) $(GOTESTSUM) --format testname -- -tags e2e -count=1 -timeout 90m -run TestManagerConverges ./internal/e2e
+
+.PHONY: chaos
+chaos: $(GOTESTSUM) $(KUBE) build ## Everything fails in an order of a seed (CHAOS=10m EDGES=50, another seed each time)
+	TOMBOLO_E2E_CHAOS=$(CHAOS) TOMBOLO_E2E_EDGES=$(EDGES) TOMBOLO_E2E_SEED=$${TOMBOLO_E2E_SEED:-$$(date +%s)} \
+	$(GOTESTSUM) --format standard-verbose -- -tags e2e -count=1 -timeout 120m -run '^TestChaos$$' ./internal/e2e
 
 .PHONY: bench
 bench: ## Benchmarks (BENCH=regexp BENCHTIME=1s PKG=./...)

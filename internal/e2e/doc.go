@@ -6,6 +6,9 @@
 // With the build tag conformance, specs of Kubernetes' own suite run against an
 // edge (`make conformance`); testdata/conformance.txt names them.
 //
+// TestChaos lets everything fail in an order that the seed decides; `make chaos` does so
+// for longer, with more edges (TOMBOLO_E2E_CHAOS, TOMBOLO_E2E_EDGES).
+//
 // The tests need `make kube` and the build tag e2e. They build the binaries
 // themselves, unless TOMBOLO_E2E_BIN names a directory that holds them. The
 // servers' logs are in the test's temporary directory, or below

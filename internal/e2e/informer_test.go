@@ -30,7 +30,7 @@ type informerSet struct {
 }
 
 // startInformers starts informers on a server; setting protobuf makes the typed one ask as controllers do.
-func startInformers(t *testing.T, base, contentType string) *informerSet {
+func startInformers(t testing.TB, base, contentType string) *informerSet {
 	t.Helper()
 	config := &rest.Config{Host: base, QPS: -1}
 	config.ContentType = contentType
@@ -62,7 +62,7 @@ func startInformers(t *testing.T, base, contentType string) *informerSet {
 }
 
 // awaitSynced waits until both have their first state.
-func (s *informerSet) awaitSynced(t *testing.T) {
+func (s *informerSet) awaitSynced(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -72,7 +72,7 @@ func (s *informerSet) awaitSynced(t *testing.T) {
 }
 
 // awaitHolds waits until both hold exactly those versions, by key.
-func (s *informerSet) awaitHolds(t *testing.T, want map[string]string) {
+func (s *informerSet) awaitHolds(t testing.TB, want map[string]string) {
 	t.Helper()
 	eventually(t, func() error {
 		for name, informer := range map[string]cache.SharedIndexInformer{"typed": s.typed, "dynamic": s.dynamic} {
@@ -101,10 +101,10 @@ func holds(informer cache.SharedIndexInformer, want map[string]string) error {
 }
 
 // versions are those of the ConfigMaps the edge has to hold, by key.
-func (s *site) versions() map[string]string {
+func (s *site) versions(namespace string) map[string]string {
 	s.t.Helper()
 	want := map[string]string{}
-	for _, item := range s.cloud.list(s.t, configMaps.path("default")).Items {
+	for _, item := range s.cloud.list(s.t, configMaps.path(namespace)).Items {
 		o, err := guarantee.ParseObject(item)
 		if err != nil {
 			s.t.Fatal(err)
@@ -122,7 +122,7 @@ func TestInformers(t *testing.T) {
 	s.fill(200, 100)
 	early := startInformers(t, s.local.base, "application/json")
 	early.awaitSynced(t)
-	early.awaitHolds(t, s.versions())
+	early.awaitHolds(t, s.versions("default"))
 
 	t.Run("online, while objects change", func(t *testing.T) {
 		l := startLoad(t, s.history, s.cloud, seed(t), 200, loadKinds[0])
@@ -130,12 +130,12 @@ func TestInformers(t *testing.T) {
 		late.awaitSynced(t)
 		l.awaitCount(300)
 		l.stop()
-		early.awaitHolds(t, s.versions())
-		late.awaitHolds(t, s.versions())
+		early.awaitHolds(t, s.versions("default"))
+		late.awaitHolds(t, s.versions("default"))
 	})
 	t.Run("offline", func(t *testing.T) {
 		s.cut()
-		want := s.versions()
+		want := s.versions("default")
 		began := time.Now()
 		offline := startInformers(t, s.local.base, protobuf)
 		offline.awaitSynced(t)
@@ -144,7 +144,7 @@ func TestInformers(t *testing.T) {
 	})
 	t.Run("across a restart of the edge, first offline, then back", func(t *testing.T) {
 		s.restartEdge()
-		early.awaitHolds(t, s.versions())
+		early.awaitHolds(t, s.versions("default"))
 		after := startInformers(t, s.local.base, protobuf)
 		after.awaitSynced(t)
 		l := startLoad(t, s.history, s.cloud, seed(t)+1, 200, loadKinds[0])
@@ -153,7 +153,7 @@ func TestInformers(t *testing.T) {
 		s.restartEdge()
 		l.awaitCount(100)
 		l.stop()
-		early.awaitHolds(t, s.versions())
-		after.awaitHolds(t, s.versions())
+		early.awaitHolds(t, s.versions("default"))
+		after.awaitHolds(t, s.versions("default"))
 	})
 }

@@ -21,7 +21,7 @@ var kube struct {
 }
 
 // sharedCluster starts the cluster on first use.
-func sharedCluster(t *testing.T) *cluster.Cluster {
+func sharedCluster(t testing.TB) *cluster.Cluster {
 	t.Helper()
 	if kube.Cluster != nil {
 		return kube.Cluster
@@ -46,7 +46,7 @@ func stopCluster() {
 }
 
 // kubeAPI is the cluster's API as the admin.
-func kubeAPI(t *testing.T, c *cluster.Cluster) *api {
+func kubeAPI(t testing.TB, c *cluster.Cluster) *api {
 	t.Helper()
 	client, err := c.AdminClient()
 	if err != nil {
@@ -264,7 +264,7 @@ func TestDeletesWhileHubWasCutFromTheCloudArrive(t *testing.T) {
 }
 
 // viaLink is a kubeconfig that reaches the cluster over a link.
-func viaLink(t *testing.T, c *cluster.Cluster, addr string) string {
+func viaLink(t testing.TB, c *cluster.Cluster, addr string) string {
 	t.Helper()
 	text, err := os.ReadFile(c.Kubeconfig)
 	if err != nil {

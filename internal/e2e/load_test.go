@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -139,8 +140,7 @@ func (l *load) write(ctx context.Context, k kind, name string, rng *rand.Rand) e
 
 // settle finds out what became of a write that was not answered.
 func (l *load) settle(ctx context.Context, w *guarantee.Writer, key string, err error) error {
-	var status *guarantee.StatusError
-	if errors.As(err, &status) && status.Code == http.StatusTooManyRequests {
+	if turnedAway(err) {
 		return nil // it did not happen
 	}
 	deadline := time.Now().Add(patience)
@@ -149,6 +149,13 @@ func (l *load) settle(ctx context.Context, w *guarantee.Writer, key string, err 
 		err = w.Resolve(ctx, key)
 	}
 	return err
+}
+
+// turnedAway tells whether an API server refused a write for the moment: it is busy, or has just been started.
+func turnedAway(err error) bool {
+	var status *guarantee.StatusError
+	return errors.As(err, &status) && (status.Code == http.StatusTooManyRequests ||
+		status.Code == http.StatusForbidden && strings.Contains(status.Body, "not yet ready to handle request"))
 }
 
 // seed is that of the run: fixed, unless TOMBOLO_E2E_SEED says otherwise.
