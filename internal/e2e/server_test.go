@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -122,6 +123,18 @@ func (s *server) kill() {
 		s.t.Error(err)
 	}
 	s.p = nil
+}
+
+// pause keeps the process from doing anything until resume.
+func (s *server) pause() { s.signal(syscall.SIGSTOP) }
+
+func (s *server) resume() { s.signal(syscall.SIGCONT) }
+
+func (s *server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	if err := syscall.Kill(s.p.PID(), sig); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // stop ends the process in order. It has to end by itself.
