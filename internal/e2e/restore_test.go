@@ -36,7 +36,7 @@ func newRestoring(t *testing.T) *restoring {
 	r.create("o", 200)
 	r.informers = startInformers(t, r.local.base, "application/json")
 	r.informers.awaitSynced(t)
-	r.informers.awaitHolds(t, r.versions())
+	r.informers.awaitHolds(t, r.versions("default"))
 	return r
 }
 
@@ -61,7 +61,7 @@ func (r *restoring) lose(t *testing.T) {
 			t.Fatalf("kubectl %v: %v\n%s", args, err, out)
 		}
 	}
-	r.informers.awaitHolds(t, r.versions())
+	r.informers.awaitHolds(t, r.versions("default"))
 }
 
 // differing is how many objects lose makes different.
@@ -71,7 +71,7 @@ const differing = 7
 func (r *restoring) goesBack(t *testing.T, operations, rewinds float64, more int) {
 	t.Helper()
 	began := time.Now()
-	r.informers.awaitHolds(t, r.versions())
+	r.informers.awaitHolds(t, r.versions("default"))
 	t.Logf("informers are back %s after the cloud", time.Since(began).Round(time.Millisecond))
 	r.edge.awaitContact(true)
 	if err := sameItemsWithin(t, r.local, configMaps.path("default"), r.cloud, configMaps.path("default")); err != nil {
@@ -99,7 +99,7 @@ func (r *restoring) judged(t *testing.T) {
 	l.awaitCount(100)
 	l.stop()
 	s.settle(configMaps)
-	r.informers.awaitHolds(t, r.versions())
+	r.informers.awaitHolds(t, r.versions("default"))
 }
 
 // TestRestoredCloud: etcd is put back to a backup, while the edge follows and while it does not, and at last another
@@ -120,7 +120,7 @@ func TestRestoredCloud(t *testing.T) {
 	}
 	t.Run("connected", func(t *testing.T) {
 		dir := backup(t)
-		r.informers.awaitHolds(t, r.versions())
+		r.informers.awaitHolds(t, r.versions("default"))
 		r.lose(t)
 		operations, rewinds := counts(t)
 		if err := r.cluster.Restore(t.Context(), dir); err != nil {
@@ -131,7 +131,7 @@ func TestRestoredCloud(t *testing.T) {
 	})
 	t.Run("connected, and writes pass the old revision before the hub looks", func(t *testing.T) {
 		dir := backup(t)
-		r.informers.awaitHolds(t, r.versions())
+		r.informers.awaitHolds(t, r.versions("default"))
 		r.lose(t)
 		operations, rewinds := counts(t)
 		before := r.revision()
@@ -146,7 +146,7 @@ func TestRestoredCloud(t *testing.T) {
 	})
 	t.Run("disconnected, and writes pass the old revision", func(t *testing.T) {
 		dir := backup(t)
-		r.informers.awaitHolds(t, r.versions())
+		r.informers.awaitHolds(t, r.versions("default"))
 		r.lose(t)
 		operations, rewinds := counts(t)
 		before := r.revision()
@@ -164,7 +164,7 @@ func TestRestoredCloud(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.create("other", 20)
-		r.informers.awaitHolds(t, r.versions())
+		r.informers.awaitHolds(t, r.versions("default"))
 		r.judged(t)
 	})
 	r.edge.stop()
