@@ -31,6 +31,7 @@ type runOptions struct {
 	kubeconfig, embedded, api, sync, http, scopes string
 	window                                        watchlog.Config
 	progress                                      time.Duration
+	profiles                                      bool
 	transport                                     flags.Transport
 	log                                           flags.Log
 }
@@ -49,6 +50,7 @@ func runCommand() *cobra.Command {
 	f.StringVar(&o.api, "api-addr", "127.0.0.1:8001", "loopback address of the embedded cloud's Kubernetes API")
 	f.StringVar(&o.sync, "sync-addr", "127.0.0.1:7443", "address that edges connect to")
 	f.StringVar(&o.http, "http-addr", "127.0.0.1:7444", "address of /metrics, /healthz and /readyz; empty for none")
+	f.BoolVar(&o.profiles, "profiling", false, "serve Go's profiles on --http-addr too, under /debug/pprof/")
 	f.StringVar(&o.scopes, "scopes", "", "YAML file that says which edge may hold what; read again when it changes (required)")
 	f.Int64Var(&o.window.MaxBytes, "window-bytes", 64<<20, "how much history each resource keeps, in bytes")
 	f.IntVar(&o.window.MaxEvents, "window-events", 100_000, "how much history each resource keeps, in events")
@@ -81,7 +83,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if o.transport.Insecure {
 		logger.Warn("INSECURE: no TLS, and edges are who they say they are; for development only")
 	}
-	cfg := cloud.Config{Logger: logger, Metrics: obs.NewRegistry()}
+	cfg := cloud.Config{Logger: logger, Metrics: obs.NewRegistry(), Profiles: o.profiles}
 	sync, err := o.listen(ctx, &cfg)
 	if err != nil {
 		return err

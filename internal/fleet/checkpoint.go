@@ -34,12 +34,16 @@ func (l *link) checkpoint(m *tombolov1.Checkpoint) error {
 // finish ends a catch-up if its outcome is what the hub holds. What was deleted while the edge was away the changes can't
 // tell, so the first outcome may be another; that of a reconcile may not.
 func (l *link) finish(r *replica, rev uint64, want delta.Digest) error {
+	r.rewound = r.rewound || r.goesBack(rev)
 	got := r.outcome()
 	if got != want && r.asked {
 		return l.disagree(r, rev, want, got)
 	}
 	if got != want {
 		return l.inventory(r, "")
+	}
+	if r.rewound {
+		l.e.f.stats.rewinds.Add(1)
 	}
 	r.finish(rev)
 	r.live, r.asked = true, false

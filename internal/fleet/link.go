@@ -167,6 +167,9 @@ func (l *link) plan(r *replica, k *kind, m *tombolov1.Subscription) error {
 		return nil
 	case tombolov1.Plan_PLAN_RECONCILE:
 		r.open = true
+		if m.GetRewound() {
+			r.rewind()
+		}
 		if r.asked {
 			return nil
 		}

@@ -176,6 +176,19 @@ func TestDeletionsThatChangesCannotTellAreNoMismatch(t *testing.T) {
 	}
 }
 
+func TestARestoredCloudIsFollowedBack(t *testing.T) {
+	e := oneEdge(t)
+	_, _ = play(t, e, synced(t)...)
+	plan := subscribe(tombolov1.Plan_PLAN_RECONCILE)
+	plan.GetSubscription().Rewound = true
+	_, err := play(t, e, welcome(), plan, batch(0, true, remove("b", 0)), batch(3, true, put("a", 3)),
+		check(t, 4, map[string]uint64{"a": 3}), batch(5, false, put("c", 5)), check(t, 5, map[string]uint64{"a": 3, "c": 5}))
+	s := e.f.Stats()
+	if !errors.Is(err, io.EOF) || s.Mismatches != 0 || s.Rewinds != 1 || e.replicas[0].rev != 5 {
+		t.Errorf("at %d: %v, %+v", e.replicas[0].rev, err, s)
+	}
+}
+
 func TestNonsenseIsRefused(t *testing.T) {
 	damaged := put("c", 20)
 	damaged.Data[3]++

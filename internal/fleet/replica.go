@@ -20,6 +20,7 @@ type replica struct {
 	open      bool
 	staged    map[string]change
 	stagedRev uint64
+	rewound   bool     // the cloud has gone back: older versions count, and so does an older position
 	exact     []change // the part of an exact step that has come
 	live      bool     // caught up, in this session
 	asked     bool     // an inventory was sent, in this session, that was not answered yet
@@ -46,7 +47,10 @@ func (r *replica) known() string {
 }
 
 // discard gives up a catch-up.
-func (r *replica) discard() { r.open, r.staged, r.stagedRev = false, nil, 0 }
+func (r *replica) discard() { r.open, r.rewound, r.staged, r.stagedRev = false, false, nil, 0 }
+
+// rewind makes ready for a catch-up with a cloud that has gone back: what is staged is of before.
+func (r *replica) rewind() { r.rewound, r.staged, r.stagedRev = true, nil, 0 }
 
 // stage puts changes of a catch-up over what is known of their keys.
 func (r *replica) stage(changes []change, upto uint64) {
@@ -54,8 +58,8 @@ func (r *replica) stage(changes []change, upto uint64) {
 		r.staged = make(map[string]change, len(changes))
 	}
 	for _, c := range changes {
-		if old, ok := r.staged[c.key]; ok && c.rev != 0 && c.rev < old.rev {
-			continue
+		if old, ok := r.staged[c.key]; ok && c.rev != 0 && c.rev < old.rev && !r.asked {
+			continue // of what answers an inventory, each takes the place of what is staged
 		}
 		r.staged[c.key] = c
 	}
@@ -67,7 +71,7 @@ func (r *replica) outcome() delta.Digest {
 	d := r.digest
 	for _, c := range r.staged {
 		was := r.held[c.key]
-		if is := c.after(was); is != was {
+		if is := r.after(was, c); is != was {
 			exchange(&d, was, is)
 		}
 	}
@@ -80,7 +84,21 @@ func (r *replica) finish(rev uint64) {
 		r.apply(c)
 	}
 	r.discard()
-	r.view, r.rev = r.pending.view, max(r.rev, rev)
+	r.view, r.rev = r.pending.view, rev
+}
+
+// goesBack tells whether the catch-up under way leads to another history than the replica's: the position is an older
+// one, or a version of an object is. In one history neither happens, because a hub that is behind an edge waits.
+func (r *replica) goesBack(rev uint64) bool {
+	if rev < r.rev {
+		return true
+	}
+	for _, c := range r.staged {
+		if was := r.held[c.key]; c.replacesNewer(was) {
+			return true
+		}
+	}
+	return false
 }
 
 // advance applies an exact step to upto. What the replica has by then is left out.
@@ -96,7 +114,7 @@ func (r *replica) advance(changes []change, upto uint64) {
 // apply makes one change.
 func (r *replica) apply(c change) {
 	was := r.held[c.key]
-	is := c.after(was)
+	is := r.after(was, c)
 	if is == was {
 		return
 	}
@@ -108,12 +126,18 @@ func (r *replica) apply(c change) {
 	r.held[is.id.key] = is
 }
 
-// after returns what a key has after the change: an older version of the same object never replaces a newer one.
-func (c *change) after(was *version) *version {
-	if was != nil && c.to != nil && was.uid == c.to.uid && was.rev > c.to.rev {
+// after returns what a key has after a change: an older version of the same object never replaces a newer one, unless the
+// cloud has gone back.
+func (r *replica) after(was *version, c change) *version {
+	if !r.rewound && c.replacesNewer(was) {
 		return was
 	}
 	return c.to
+}
+
+// replacesNewer tells whether the change brings an older version of the same object.
+func (c *change) replacesNewer(was *version) bool {
+	return was != nil && c.to != nil && was.uid == c.to.uid && was.rev > c.to.rev
 }
 
 // exchange takes a digest over from one version of a key to another, nil for none.
@@ -130,7 +154,7 @@ func exchange(d *delta.Digest, was, is *version) {
 func (r *replica) all(f func(*version)) {
 	for key, v := range r.held {
 		if c, ok := r.staged[key]; ok {
-			v = c.after(v)
+			v = r.after(v, c)
 		}
 		if v != nil {
 			f(v)

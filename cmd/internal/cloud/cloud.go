@@ -27,6 +27,7 @@ type Config struct {
 	API      net.Listener    // of the embedded cloud's Kubernetes API
 	Handler  http.Handler    // that API
 	HTTP     net.Listener    // of metrics and health
+	Profiles bool            // and of profiles
 	Logger   *slog.Logger
 	Metrics  *prometheus.Registry
 }
@@ -47,7 +48,11 @@ func serve(ctx context.Context, cfg Config) error {
 		g.Go(func() error { return run.HTTP(ctx, cfg.API, litesrv.NewHTTPServer(cfg.Handler)) })
 	}
 	if cfg.HTTP != nil {
-		g.Go(func() error { return run.HTTP(ctx, cfg.HTTP, run.Server(obs.Handler(cfg.Metrics, cfg.Hub.Ready))) })
+		h := obs.Handler(cfg.Metrics, cfg.Hub.Ready)
+		if cfg.Profiles {
+			h = obs.WithProfiles(h)
+		}
+		g.Go(func() error { return run.HTTP(ctx, cfg.HTTP, run.Server(h)) })
 	}
 	return g.Wait()
 }
