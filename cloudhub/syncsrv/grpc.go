@@ -8,13 +8,17 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/ratelimit"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/selector"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
+
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
 const (
@@ -26,8 +30,9 @@ const (
 	// would let it fill the hub's memory.
 	streamWindow = 128 << 10
 	connWindow   = 1 << 20
-	readBuffer   = 2 << 10
-	sendBuffer   = 16 << 10
+	// readBuffer is none: TLS has one of its own.
+	readBuffer = 0
+	sendBuffer = 16 << 10
 )
 
 // options are the gRPC server's: interceptors outermost first, keepalive that tolerates edges behind slow links and
@@ -37,7 +42,10 @@ func (s *Server) options() []grpc.ServerOption {
 		grpc.Creds(s.cfg.Credentials),
 		grpc.ChainStreamInterceptor(
 			s.metrics.stream,
-			logging.StreamServerInterceptor(logger(s.log), logging.WithLogOnEvents(logging.FinishCall)),
+			selector.StreamServerInterceptor(
+				logging.StreamServerInterceptor(logger(s.log), logging.WithLogOnEvents(logging.FinishCall)),
+				selector.MatchFunc(isCall),
+			),
 			ratelimit.StreamServerInterceptor(newTurnstile(s.cfg.OpenRate)),
 			recovery.StreamServerInterceptor(recovery.WithRecoveryHandlerContext(s.recovered)),
 		),
@@ -66,7 +74,13 @@ func (s *Server) recovered(_ context.Context, p any) error {
 	return status.Error(codes.Internal, "internal error")
 }
 
-// logger lets the interceptors write to l, one level down: a session logs its own beginning and end.
+// isCall tells whether a stream is anything but a session. Sessions log their own beginning and end; what a logging
+// interceptor holds of each would be there as long as the session.
+func isCall(_ context.Context, c interceptors.CallMeta) bool {
+	return c.FullMethod() != tombolov1.SyncService_Sync_FullMethodName
+}
+
+// logger lets the interceptors write to l, one level down.
 func logger(l *slog.Logger) logging.Logger {
 	return logging.LoggerFunc(func(ctx context.Context, _ logging.Level, msg string, fields ...any) {
 		l.Log(ctx, slog.LevelDebug, msg, fields...)

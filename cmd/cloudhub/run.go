@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,6 +73,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	tuneGC()
 	creds, err := o.transport.Server(o.sync)
 	if err != nil {
 		return err
@@ -104,6 +106,17 @@ func (o *runOptions) run(ctx context.Context) error {
 	g.Go(func() error { return scopes.Run(ctx) })
 	g.Go(func() error { return cloud.Run(ctx, cfg) })
 	return g.Wait()
+}
+
+// gcPercent is how much garbage there may be beside what lives. Memory is what bounds the number of edges: half of Go's
+// usual saves a quarter of it, for some percent of the processor.
+const gcPercent = 50
+
+// tuneGC sets gcPercent, unless the environment says what to do.
+func tuneGC() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 }
 
 func (o *runOptions) check() error {

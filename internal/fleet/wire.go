@@ -14,7 +14,7 @@ const (
 	// maxMessage bounds a message in both directions, as at an edgehub.
 	maxMessage   = 16 << 20
 	streamWindow = 64 << 10
-	readBuffer   = 2 << 10
+	readBuffer   = 0 // TLS has one of its own
 	writeBuffer  = 2 << 10
 )
 
