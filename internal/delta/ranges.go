@@ -82,6 +82,9 @@ func (d *Digest) AddRanged(r Ranges, o *watchlog.Object) {
 	r[r.Part(o.Key())] += lo
 }
 
+// Add puts an object into r, by its key and HashOf.
+func (r Ranges) Add(key string, hash uint64) { r[r.Part(key)] += hash }
+
 // HashOf returns what an object adds to its part's sum.
 func HashOf(o *watchlog.Object) uint64 {
 	_, lo := hash(o)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tombolo-sync/tombolo/internal/delta"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
@@ -14,12 +13,23 @@ func (l *link) batch(b *tombolov1.Batch) error {
 	if err != nil {
 		return err
 	}
-	changes, err := l.decode(r, b)
+	operations, err := l.unpack(b)
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.kind.gr, err)
 	}
+	if r.needed {
+		return l.ack(r, 0) // what comes before the hub's answer to a Need is dropped
+	}
+	exact := !r.open && b.GetGapFrom() == 0
+	changes, missed, err := l.decode(r, operations, exact)
 	switch {
-	case r.open || b.GetGapFrom() != 0:
+	case err != nil:
+		return fmt.Errorf("%s: %w", r.kind.gr, err)
+	case missed != nil:
+		return l.need(r, missed)
+	}
+	switch {
+	case !exact:
 		r.stage(changes, b.GetUptoRev())
 		if !r.open && !b.GetMore() { // ends a live step that has a gap
 			r.finish(b.GetUptoRev())
@@ -56,59 +66,4 @@ func inOrder(r *replica, changes []change, upto uint64) error {
 		last = c.rev
 	}
 	return nil
-}
-
-// decode turns a batch's operations into changes.
-func (l *link) decode(r *replica, b *tombolov1.Batch) ([]change, error) {
-	changes := make([]change, 0, len(b.GetOperations()))
-	for _, op := range b.GetOperations() {
-		c, err := l.decodeOne(r, op)
-		if err != nil {
-			return nil, err
-		}
-		l.received += uint64(len(op.GetData()) + len(op.GetCells()))
-		changes = append(changes, c)
-	}
-	l.e.f.stats.operations.Add(int64(len(changes)))
-	return changes, nil
-}
-
-func (l *link) decodeOne(r *replica, op *tombolov1.Operation) (change, error) {
-	c := change{key: op.GetKey(), rev: op.GetRev()}
-	switch op.GetType() {
-	case tombolov1.OperationType_OPERATION_TYPE_DELETE:
-		if c.key == "" {
-			return c, nonsense("a deletion without a key")
-		}
-		return c, nil
-	case tombolov1.OperationType_OPERATION_TYPE_PUT:
-	default:
-		return c, nonsense("%s: an operation of type %s", c.key, op.GetType())
-	}
-	if op.GetEncoding() != tombolov1.Encoding_ENCODING_JSON {
-		return c, nonsense("%s: encoding %s, which was not agreed on", c.key, op.GetEncoding())
-	}
-	if delta.Checksum(op.GetData(), op.GetCells()) != op.GetCrc32C() {
-		return c, nonsense("%s: the checksum does not agree with the object", c.key)
-	}
-	var err error
-	c.to, err = l.e.f.version(r.kind, op)
-	return c, err
-}
-
-// version returns the version that an operation puts. Which one it is is known by key and checksum once one edge has
-// decoded it; the position is not part of that, because an object may enter a view at another than its own.
-func (f *Fleet) version(k *kind, op *tombolov1.Operation) (*version, error) {
-	id := versionID{kind: k, key: op.GetKey(), size: len(op.GetData()) + len(op.GetCells()), crc: op.GetCrc32C()}
-	if v := f.pool.get(id); v != nil {
-		return v, nil
-	}
-	o, err := k.decoder.DecodeRow(op.GetData(), op.GetCells())
-	switch {
-	case err != nil:
-		return nil, nonsense("%w", err)
-	case o.Key() != op.GetKey():
-		return nil, nonsense("%s: the object is %s", op.GetKey(), o.Key())
-	}
-	return f.pool.put(newVersion(id, o)), nil
 }

@@ -21,7 +21,7 @@ func (l *link) checkpoint(m *tombolov1.Checkpoint) error {
 	if r.open {
 		return l.finish(r, m.GetRev(), want)
 	}
-	if r.asked {
+	if r.asked || r.needed {
 		return nil
 	}
 	if r.digest == want {
@@ -56,29 +56,4 @@ func (l *link) disagree(r *replica, rev uint64, want, got delta.Digest) error {
 	l.e.f.cfg.Logger.Warn("hub and edge disagree", "edge", l.e.name, "resource", r.kind.gr, "rev", rev,
 		"hub", want.Count, "holds", got.Count)
 	return l.inventory(r, fmt.Sprintf("at %d the hub holds %d objects, the edge %d", rev, want.Count, got.Count))
-}
-
-// inventoryItems is how many items one message of an inventory has, as at an edgehub.
-const inventoryItems = 2000
-
-// inventory tells the hub what the edge holds, or would hold if the step under way ended now.
-func (l *link) inventory(r *replica, reason string) error {
-	l.e.f.stats.inventories.Add(1)
-	r.asked, r.live = true, false
-	var items []*tombolov1.Item
-	r.all(func(v *version) {
-		items = append(items, &tombolov1.Item{Key: v.id.key, Uid: v.uid, Rev: v.rev, Crc32C: v.id.crc})
-	})
-	for {
-		n := min(len(items), inventoryItems)
-		err := l.send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Inventory{Inventory: &tombolov1.Inventory{
-			Subscription: r.id, Items: items[:n], More: n < len(items), Reason: reason,
-		}}})
-		if err != nil {
-			return err
-		}
-		if items = items[n:]; len(items) == 0 {
-			return nil
-		}
-	}
 }

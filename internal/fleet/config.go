@@ -23,7 +23,9 @@ type Config struct {
 	// ConnectRate bounds the connections that are begun a second. 0: no bound.
 	ConnectRate float64
 	// Stuck is how many edges, the last ones, stop reading for good once they have caught up.
-	Stuck    int
+	Stuck int
+	// Whole has the edges announce no capabilities: objects come as JSON, and inventories are whole.
+	Whole    bool
 	Software string // told to hubs
 	Logger   *slog.Logger
 

@@ -22,6 +22,7 @@ type link struct {
 	opened func() // called once the hub has answered
 
 	welcomed bool
+	ranges   bool // the hub takes Ranges
 	live     bool // caught up with all of the scope
 	epoch    unique.Handle[string]
 	awaited  []schema.GroupResource // of the scope, what has not been announced yet
@@ -57,11 +58,17 @@ func (l *link) run(ctx context.Context) error {
 // hello tells what the edge holds.
 func (l *link) hello() *tombolov1.Hello {
 	h := &tombolov1.Hello{Version: Version, Edge: l.e.name, Software: l.e.f.cfg.Software}
+	if !l.e.f.cfg.Whole {
+		h.Capabilities = []tombolov1.Capability{
+			tombolov1.Capability_CAPABILITY_ZSTD_PATCH, tombolov1.Capability_CAPABILITY_ZSTD_BATCH,
+			tombolov1.Capability_CAPABILITY_RANGES,
+		}
+	}
 	if docs := l.e.f.documents.Load(); docs != nil {
 		h.DocumentsHash = *docs
 	}
 	for _, r := range l.e.replicas {
-		r.id, r.live, r.asked, r.exact = 0, false, false, nil
+		r.id, r.live, r.asked, r.exact, r.needed, r.missed, r.sums = 0, false, false, nil, false, nil, nil
 		h.Positions = append(h.Positions, &tombolov1.Position{
 			Resource: &tombolov1.Resource{Group: r.kind.gr.Group, Resource: r.kind.gr.Resource},
 			Epoch:    r.pending.epoch.Value(), View: r.known(), Rev: r.rev, StagedRev: r.stagedRev,
@@ -85,6 +92,8 @@ func (l *link) take(m *tombolov1.SyncResponse) error {
 		return l.batch(m.Batch)
 	case *tombolov1.SyncResponse_Checkpoint:
 		return l.checkpoint(m.Checkpoint)
+	case *tombolov1.SyncResponse_RangeNeed:
+		return l.rangeNeed(m.RangeNeed)
 	case *tombolov1.SyncResponse_Progress:
 		return l.progress(m.Progress)
 	case *tombolov1.SyncResponse_Unsubscription:
@@ -112,6 +121,7 @@ func (l *link) welcome(w *tombolov1.Welcome) error {
 	}
 	l.opened()
 	l.welcomed, l.epoch = true, unique.Make(w.GetEpoch())
+	l.ranges = !l.e.f.cfg.Whole && slices.Contains(w.GetCapabilities(), tombolov1.Capability_CAPABILITY_RANGES)
 	l.e.f.stats.opened()
 	l.e.replicas = slices.DeleteFunc(l.e.replicas, func(r *replica) bool { return r.pending.epoch != l.epoch })
 	for _, r := range w.GetScope() {
@@ -158,6 +168,10 @@ func (l *link) plan(r *replica, k *kind, m *tombolov1.Subscription) error {
 	}
 	r.kind, r.id, r.live, r.exact = k, m.GetId(), false, nil
 	r.pending = target{l.epoch, unique.Make(m.GetView())}
+	if m.GetPlan() == tombolov1.Plan_PLAN_RESUME && r.needed && m.GetFromRev() > r.rev {
+		return l.askAgain(r) // it was under way before the Need
+	}
+	r.needed, r.missed = false, nil
 	switch m.GetPlan() {
 	case tombolov1.Plan_PLAN_RESUME:
 		r.discard()
@@ -186,6 +200,8 @@ func (l *link) progress(p *tombolov1.Progress) error {
 		switch {
 		case err != nil:
 			return err
+		case r.needed:
+			continue
 		case r.open || len(r.exact) > 0:
 			return nonsense("%s: progress inside a step", r.kind.gr)
 		case a.GetRev() < r.rev:

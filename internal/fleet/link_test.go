@@ -278,3 +278,82 @@ func TestEpochAndViewAreTold(t *testing.T) {
 		t.Error("the view of what is held is not told")
 	}
 }
+
+// patchOf is the operation that makes version rev of a pod out of version base, with that version's bytes.
+func patchOf(t *testing.T, name string, base, rev uint64) *tombolov1.Operation {
+	t.Helper()
+	d := podKind(t).decoder
+	old, err := d.Decode(podJSON(name, "u-"+name, base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := podJSON(name, "u-"+name, rev)
+	o, err := d.Decode(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch, err := delta.AppendPatch(nil, old, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tombolov1.Operation{
+		Key: "ns/" + name, Type: tombolov1.OperationType_OPERATION_TYPE_PUT, Rev: rev, BaseRev: base,
+		Encoding: tombolov1.Encoding_ENCODING_ZSTD_PATCH, Crc32C: delta.Checksum(raw), Data: patch, JsonSize: uint32(len(raw)),
+	}
+}
+
+func TestPatchesApplyToWhatIsHeldByThen(t *testing.T) {
+	e := oneEdge(t)
+	_, err := play(t, e, append(synced(t),
+		batch(11, true, patchOf(t, "a", 5, 11)),
+		batch(13, false, patchOf(t, "a", 11, 12), patchOf(t, "a", 12, 13)),
+		check(t, 13, map[string]uint64{"a": 13, "b": 6}))...)
+	s := e.f.Stats()
+	if !errors.Is(err, io.EOF) || s.Mismatches != 0 || s.Misses != 0 || s.Patches != 3 {
+		t.Errorf("%v, %+v", err, s)
+	}
+}
+
+func TestAPatchThatDoesNotApplyIsAskedForWhole(t *testing.T) {
+	wrong := patchOf(t, "a", 5, 11)
+	wrong.Crc32C++
+	for name, op := range map[string]*tombolov1.Operation{"no such base": patchOf(t, "a", 7, 11), "another result": wrong} {
+		resumed := subscribe(tombolov1.Plan_PLAN_RESUME)
+		resumed.GetSubscription().FromRev = 9
+		e := oneEdge(t)
+		sent, err := play(t, e, append(synced(t),
+			batch(11, false, op), batch(12, false, put("a", 12)), advance(20), check(t, 20, nil), // dropped
+			resumed, batch(11, false, put("a", 11)), check(t, 11, map[string]uint64{"a": 11, "b": 6}))...)
+		var needs []*tombolov1.Need
+		for _, m := range sent {
+			if m.GetNeed() != nil {
+				needs = append(needs, m.GetNeed())
+			}
+		}
+		s := e.f.Stats()
+		if !errors.Is(err, io.EOF) || s.Mismatches != 0 || s.Misses != 1 || len(needs) != 1 ||
+			needs[0].GetRev() != 9 || !slices.Equal(needs[0].GetKeys(), []string{"ns/a"}) {
+			t.Errorf("%s: %v, needs %v, %+v", name, err, needs, s)
+		}
+	}
+}
+
+func TestAFrameIsOpened(t *testing.T) {
+	text, err := proto.Marshal(&tombolov1.Operations{Operations: []*tombolov1.Operation{put("a", 5), put("b", 6)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	framed := batch(6, true)
+	framed.GetBatch().Frame, framed.GetBatch().FramedSize = delta.AppendFrame(nil, text), uint32(len(text))
+	messages := []*tombolov1.SyncResponse{
+		welcome(), subscribe(tombolov1.Plan_PLAN_CHANGES), framed, check(t, 9, map[string]uint64{"a": 5, "b": 6}),
+	}
+	e := oneEdge(t)
+	if _, err := play(t, e, messages...); !errors.Is(err, io.EOF) || e.f.Stats().Operations != 2 {
+		t.Errorf("%v, %+v", err, e.f.Stats())
+	}
+	framed.GetBatch().FramedSize++
+	if _, err := play(t, oneEdge(t), messages...); !errors.Is(err, ErrNonsense) {
+		t.Errorf("a frame of another size: %v", err)
+	}
+}

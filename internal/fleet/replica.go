@@ -22,8 +22,12 @@ type replica struct {
 	stagedRev uint64
 	rewound   bool     // the cloud has gone back: older versions count, and so does an older position
 	exact     []change // the part of an exact step that has come
-	live      bool     // caught up, in this session
-	asked     bool     // an inventory was sent, in this session, that was not answered yet
+	// needed is set while the hub is to answer a Need, with missed whole.
+	needed bool
+	missed []string
+	sums   delta.Ranges // what the hub was sent in place of an inventory, until it asks for parts
+	live   bool         // caught up, in this session
+	asked  bool         // an inventory was sent, in this session, that was not answered yet
 }
 
 // target is what the data will be of when a step is finished.
@@ -64,6 +68,19 @@ func (r *replica) stage(changes []change, upto uint64) {
 		r.staged[c.key] = c
 	}
 	r.stagedRev = max(r.stagedRev, upto, r.rev, 1)
+}
+
+// current returns the version of a key that is held once the step so far is applied, with more changes behind it; nil for
+// none.
+func (r *replica) current(key string, more []change) *version {
+	for _, changes := range [][]change{more, r.exact} {
+		for i := len(changes) - 1; i >= 0; i-- {
+			if changes[i].key == key {
+				return changes[i].to
+			}
+		}
+	}
+	return r.held[key]
 }
 
 // outcome returns the digest of what the replica would hold if the step ended now.

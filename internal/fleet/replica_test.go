@@ -52,7 +52,7 @@ func (p *pair) op(old bool) (watchlog.Op, change) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	v := newVersion(versionID{kind: p.r.kind, key: o.Key(), size: len(raw), crc: delta.Checksum(raw)}, o)
+	v := newVersion(versionID{kind: p.r.kind, key: o.Key(), size: len(raw), crc: delta.Checksum(raw)}, origin{}, o)
 	return watchlog.Op{Key: o.Key(), Rev: p.rev, Object: o}, change{key: o.Key(), rev: p.rev, to: v}
 }
 

@@ -30,14 +30,14 @@ func (s *Stats) Summary(w io.Writer) error {
 edges         %d, %d connected, %d caught up, %d stuck
 sessions      %d opened, %d ended%s
 catch-ups     %s; %d inventories, %d rewinds
-received      %d operations, %d of them live; %d different versions held
+received      %d operations, %d of them live, %d patches of which %d did not apply; %d different versions held
 bytes         %.0f received and %.0f sent by an edge, of which messages %.0f and %.0f
 live update   %d bytes on average, p99 %d (message without TLS and frames)
 latency       p50 %.1f ms, p99 %.1f ms, longest %.1f ms, of %d
 checkpoints   %d compared, %d mismatches
 `,
 		s.Edges, s.Connected, s.Live, s.Stuck, s.Sessions, s.Ended, counts(" (", s.Failures, ")"),
-		counts("", s.Plans, ""), s.Inventories, s.Rewinds, s.Operations, s.Updates, s.Versions,
+		counts("", s.Plans, ""), s.Inventories, s.Rewinds, s.Operations, s.Updates, s.Patches, s.Misses, s.Versions,
 		float64(s.WireIn)/edges, float64(s.WireOut)/edges, float64(s.BytesIn)/edges, float64(s.BytesOut)/edges,
 		s.UpdateSize.Mean, s.UpdateSize.P99,
 		milliseconds(s.Latency.P50), milliseconds(s.Latency.P99), milliseconds(s.Latency.Max), s.Latency.Count,

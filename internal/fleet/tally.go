@@ -23,6 +23,7 @@ type tally struct {
 	mismatches        atomic.Int64
 	inventories       atomic.Int64
 	rewinds           atomic.Int64
+	patches, misses   atomic.Int64
 	plans             [8]atomic.Int64 // by tombolov1.Plan
 	latency           histogram       // of marked objects that came live, in nanoseconds
 	updateSize        histogram       // bytes of messages of one live operation
@@ -98,6 +99,8 @@ type Stats struct {
 	Mismatches  int64 `json:"mismatches"`
 	Inventories int64 `json:"inventories"`
 	Rewinds     int64 `json:"rewinds"`  // resources that went back with a restored cloud
+	Patches     int64 `json:"patches"`  // operations that came as patches
+	Misses      int64 `json:"misses"`   // patches that did not apply
 	Versions    int   `json:"versions"` // different ones that are held
 
 	Plans    map[string]int64 `json:"plans"`
@@ -130,7 +133,8 @@ func (f *Fleet) Stats() Stats {
 		Sessions: t.sessions.Load(), Ended: t.ended.Load(),
 		WireIn: t.wireIn.Load(), WireOut: t.wireOut.Load(), BytesIn: t.bytesIn.Load(), BytesOut: t.bytesOut.Load(),
 		Operations: t.operations.Load(), Updates: t.updates.Load(), Checkpoints: t.checkpoints.Load(),
-		Mismatches: t.mismatches.Load(), Inventories: t.inventories.Load(), Rewinds: t.rewinds.Load(), Versions: f.pool.size(),
+		Mismatches: t.mismatches.Load(), Inventories: t.inventories.Load(), Rewinds: t.rewinds.Load(),
+		Patches: t.patches.Load(), Misses: t.misses.Load(), Versions: f.pool.size(),
 		Plans: map[string]int64{}, Failures: map[string]int64{},
 		Latency: quantiles[time.Duration](&t.latency), UpdateSize: quantiles[int64](&t.updateSize),
 	}

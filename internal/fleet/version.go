@@ -13,8 +13,11 @@ type version struct {
 	id      versionID
 	uid     string
 	rev     uint64
-	digest  delta.Digest // of this version alone
-	written int64        // the time in its Marker, in Unix nanoseconds; 0 for none
+	hash    uint64           // what it adds to a range's sum
+	object  *watchlog.Object // the base of patches, once for all edges
+	made    origin           // how the first edge came to it; zero when it came whole
+	digest  delta.Digest     // of this version alone
+	written int64            // the time in its Marker, in Unix nanoseconds; 0 for none
 }
 
 // versionID is what tells versions apart without decoding them. The bytes have the UID and the revision in them, so two
@@ -26,8 +29,17 @@ type versionID struct {
 	crc  uint32
 }
 
-func newVersion(id versionID, o *watchlog.Object) *version {
-	v := &version{id: id, uid: o.UID(), rev: o.Rev(), written: marked(o.JSON())}
+// origin is a patch and what it was against. The same patch of the same base makes the same version, so only the first
+// edge has to apply it.
+type origin struct {
+	base versionID
+	rev  uint64 // of the base
+	size int    // of the patch, and its checksum
+	crc  uint32
+}
+
+func newVersion(id versionID, from origin, o *watchlog.Object) *version {
+	v := &version{id: id, made: from, uid: o.UID(), rev: o.Rev(), hash: delta.HashOf(o), object: o, written: marked(o.JSON())}
 	v.id.key = o.Key()
 	v.digest.Add(o)
 	return v
