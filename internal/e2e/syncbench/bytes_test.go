@@ -4,6 +4,7 @@ package syncbench
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"testing"
 	"time"
@@ -78,6 +79,7 @@ func TestOrdinaryUpdates(t *testing.T) {
 	c := newFleet(t, h, fleet.Config{Edges: 1})
 	c.connect()
 	var all, most float64
+	smallest, largest := int64(math.MaxInt64), int64(0)
 	for _, k := range kinds {
 		h.cloud.patch(t, k.collection+k.path, k.patch(1000)) // the first one may make more than later ones
 		c.awaitUpdates(fleet.Stats{}, c.Stats().Updates)
@@ -93,9 +95,16 @@ func TestOrdinaryUpdates(t *testing.T) {
 		if n := now.Updates - before.Updates; n != int64(s.changes) {
 			t.Errorf("%s: %d updates came of %d", k.name, n, s.changes)
 		}
+		if n := now.Patches - before.Patches; n != int64(s.changes) || now.Misses != 0 {
+			t.Errorf("%s: %d of %d updates came as patches, %d did not apply", k.name, n, s.changes, now.Misses)
+		}
+		smallest, largest = min(smallest, now.UpdateSize.Mean), max(largest, now.UpdateSize.Mean)
 		figures.tell("bytes per update: "+k.name, "message of one update to one edge, mean", bytesText(float64(now.UpdateSize.Mean)))
 		all += float64(now.UpdateSize.Mean) / float64(len(kinds))
 		most = max(most, float64(now.UpdateSize.P99))
+	}
+	if largest > 5*smallest { // the objects' sizes are a hundred times apart
+		t.Errorf("updates take %d to %d bytes: they depend on the size of the object", smallest, largest)
 	}
 	figures.add("bytes per ordinary update", "mean of the kinds above; 99 of 100 are not above the second", bytesText(all)+", "+bytesText(most),
 		"100 B, 1 KB", all <= 100 && most <= 1000)
