@@ -82,7 +82,17 @@ func (lw *listWatch) request(o *metav1.ListOptions, accept string) *rest.Request
 	return r
 }
 
+// consistent returns the revision to read the whole state at, which a reflector asks for at rv or later: as it is now. A
+// reflector's rv may be behind the log's position, and an older state would look like a cloud that was restored.
+func consistent(rv string) string {
+	if rv == "0" {
+		return rv // the first one
+	}
+	return ""
+}
+
 func (lw *listWatch) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	o.ResourceVersion = consistent(o.ResourceVersion)
 	result := lw.request(&o, lw.listAccept).Do(ctx)
 	if err := result.Error(); err != nil {
 		return nil, err
@@ -142,6 +152,9 @@ func (lw *listWatch) watch(ctx context.Context, o metav1.ListOptions) (watch.Int
 			return nil, err
 		}
 		o.ResourceVersion = from
+	}
+	if isWatchList(o) {
+		o.ResourceVersion = consistent(o.ResourceVersion)
 	}
 	o.Watch = true
 	reqCtx, cancel := context.WithCancel(ctx)
