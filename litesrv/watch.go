@@ -110,7 +110,7 @@ func (s *Server) begin(ctx context.Context, q *read, t *stream, p *watchPlan) (w
 	case p.unset:
 		snap, err = s.consistent(ctx, q)
 	case p.rev > 0 && (!wraps(p.rev) || !direct(t.res)):
-		snap, err = s.atLeast(ctx, l, p.rev, tooLargeRetry)
+		snap, err = s.atLeast(ctx, q, p.rev, tooLargeRetry)
 	default:
 		snap = l.Snapshot()
 	}
