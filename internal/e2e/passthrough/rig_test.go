@@ -41,6 +41,7 @@ type rig struct {
 	edge *httptest.Server // where clients ask
 	conn atomic.Pointer[grpc.ClientConn]
 	hub  *callsrv.Server
+	last time.Time // contact; not changed while requests are under way
 }
 
 // Conn is the edge's connection.
@@ -52,7 +53,7 @@ func (r *rig) Conn() grpc.ClientConnInterface {
 }
 
 // Contact is when the hub was last heard of.
-func (r *rig) Contact() (bool, time.Time) { return r.conn.Load() != nil, time.Unix(1700000000, 0) }
+func (r *rig) Contact() (bool, time.Time) { return r.conn.Load() != nil, r.last }
 
 const everything = `scopes:
 - name: all
@@ -70,7 +71,7 @@ func newRig(t *testing.T, api http.Handler, tune ...func(*callsrv.Config)) *rig 
 
 func newRigAt(t *testing.T, url string, tune ...func(*callsrv.Config)) *rig {
 	t.Helper()
-	r := &rig{t: t}
+	r := &rig{t: t, last: time.Now()}
 	cloud, err := kube.New(kube.Config{
 		REST: &rest.Config{Host: url, BearerToken: hubSecret, UserAgent: "the-hub"}, Logger: slog.New(slog.DiscardHandler),
 	})
