@@ -44,10 +44,12 @@ func serve(ctx context.Context, cfg Config) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return cfg.Hub.Run(ctx) })
 	if cfg.Embedded != nil {
-		g.Go(func() error { return run.HTTP(ctx, cfg.API, litesrv.NewHTTPServer(cfg.Handler)) })
+		g.Go(func() error { return run.HTTP(ctx, cfg.API, litesrv.NewHTTPServer(cfg.Handler), cfg.Logger) })
 	}
 	if cfg.HTTP != nil {
-		g.Go(func() error { return run.HTTP(ctx, cfg.HTTP, run.Server(obs.Handler(cfg.Metrics, cfg.Hub.Ready))) })
+		g.Go(func() error {
+			return run.HTTP(ctx, cfg.HTTP, run.Server(obs.Handler(cfg.Metrics, cfg.Hub.Ready)), cfg.Logger)
+		})
 	}
 	return g.Wait()
 }
