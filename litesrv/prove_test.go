@@ -197,6 +197,7 @@ func TestWritesAreAwaited(t *testing.T) {
 		"delete":            {"DELETE", "/configmaps/c1", 200, "application/json", configMapAt("c1", 100), c1 + " 0"},
 		"delete, Status":    {"DELETE", "/configmaps/c1", 200, "application/json", `{"kind":"Status","metadata":{},"status":"Success"}`, c1 + " 0"},
 		"delete many":       {"DELETE", "/configmaps?labelSelector=a", 200, "application/json", `{"kind":"ConfigMapList","metadata":{"resourceVersion":"90"}}`, "{Namespace:t1 Name: LabelSelector:a FieldSelector:} 0"},
+		"delete by fields":  {"DELETE", "/configmaps?fieldSelector=only.the=cloud", 200, "application/json", `{"kind":"ConfigMapList","metadata":{"resourceVersion":"90"}}`, "{Namespace:t1 Name: LabelSelector: FieldSelector:} 0"},
 		"not readable":      {"POST", "/configmaps", 201, "application/json", `{`, "{Namespace:t1 Name: LabelSelector: FieldSelector:} 0"},
 		"too large to hold": {"PUT", "/configmaps/c1", 200, "application/json", strings.Repeat(" ", maxWritten+1), c1 + " 0"},
 		"refused":           {"PUT", "/configmaps/c1", 409, "application/json", `{"kind":"Status"}`, ""},

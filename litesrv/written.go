@@ -60,12 +60,12 @@ func (s *Server) await(r *http.Request, t target, l *watchlog.Log, h *heldAnswer
 }
 
 // owed returns what has to be proved of a write. The answer to a deletion may carry the revision before it, so none is
-// taken from there.
+// taken from there. Of a deletion of many, fields select nothing: the cloud may know some that its hub does not, and a
+// proof that can't be found would be owed for good.
 func (s *Server) owed(r *http.Request, t target, l *watchlog.Log, h *heldAnswer) debt {
 	d := debt{part: Part{Namespace: t.namespace, Name: t.name}}
 	if t.name == "" && r.Method == http.MethodDelete {
-		query := r.URL.Query()
-		d.part.LabelSelector, d.part.FieldSelector = query.Get("labelSelector"), query.Get("fieldSelector")
+		d.part.LabelSelector = r.URL.Query().Get("labelSelector")
 		return d
 	}
 	o := h.object()
