@@ -43,6 +43,7 @@ func Run(ctx context.Context, cfg Config) error {
 func serve(ctx context.Context, cfg Config) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return cfg.Hub.Run(ctx) })
+	g.Go(func() error { run.ReturnMemory(ctx); return nil })
 	if cfg.Embedded != nil {
 		g.Go(func() error { return run.HTTP(ctx, cfg.API, litesrv.NewHTTPServer(cfg.Handler), cfg.Logger) })
 	}

@@ -41,6 +41,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return cfg.Agent.Run(ctx) })
+	g.Go(func() error { run.ReturnMemory(ctx); return nil })
 	server := litesrv.NewHTTPServer(api)
 	server.TLSConfig = cfg.TLS
 	g.Go(func() error { return run.HTTP(ctx, cfg.Serve, server, cfg.Logger) })
