@@ -52,6 +52,7 @@ func (s *Server) respond(ctx context.Context, q *read) {
 	var behind errBeyond
 	switch {
 	case errors.Is(err, errElsewhere), errors.As(err, &behind) && behind.live:
+		q.w.Header().Del("Warning") // the cloud has its own
 		if !s.beyond(q.w, q.r) {
 			q.alone = true
 			s.respond(ctx, q)
@@ -116,6 +117,9 @@ func (s *Server) answer(ctx context.Context, q *read) error {
 			types = append(types, streamTypes()...)
 		}
 		return noRoute(types)
+	}
+	if q.res.Deprecated != "" {
+		q.w.Header().Add("Warning", warning(q.res.Deprecated))
 	}
 	if q.target.blank && !collection && !q.res.Custom {
 		return apierrors.NewBadRequest("Namespace parameter required.")

@@ -73,7 +73,7 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request, t target) {
 		s.absent(w, r, t)
 	case err != nil:
 		s.fail(w, r, unheld(err))
-	case !s.admit(w, r, t, l.Resource()):
+	case !s.admit(w, r, t, l.Resource()): // what is passed on has the cloud's warning
 	default:
 		s.read(w, r, t, l)
 	}
