@@ -82,7 +82,7 @@ func (f *feed) refuse(ctx context.Context, err error) {
 		err = source.ErrStopped
 	}
 	f.err = err
-	f.condition.set(Refused, err)
+	f.condition.set(refused, err)
 	f.kube.refused(f)
 	close(f.ready)
 }
@@ -101,7 +101,7 @@ func (f *feed) isOpen() bool {
 func (f *feed) requestFailed(err error) {
 	f.kube.metrics.failures.WithLabelValues(f.gr.String()).Inc()
 	f.entries.SetLost(time.Now())
-	if f.condition.set(Failing, err) {
+	if f.condition.set(failing, err) {
 		f.log.Warn("resource can't be followed, trying again", "error", err, "rev", f.entries.Rev())
 	}
 	if apierrors.IsNotFound(err) {
@@ -132,7 +132,7 @@ func (f *feed) replaced(objects, delta int, first bool) {
 // lost hears that an event could not be stored.
 func (f *feed) lost(err error) {
 	f.entries.SetLost(time.Now())
-	f.condition.set(Failing, err)
+	f.condition.set(failing, err)
 	f.log.Error("what the cloud said does not fit the log, reading everything again", "error", err)
 }
 
@@ -145,7 +145,7 @@ func (f *feed) rewound(err error) {
 // live notes that the log follows the cloud.
 func (f *feed) live() {
 	f.entries.SetFollowing()
-	if f.condition.set(Live, nil) {
+	if f.condition.set(live, nil) {
 		f.log.Info("resource is live", "rev", f.entries.Rev(), "objects", f.entries.Snapshot().Len())
 	}
 }
