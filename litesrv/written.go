@@ -38,11 +38,20 @@ func isWrite(r *http.Request, t target) bool {
 
 // passWrite passes a write on. Before the answer goes to the client the log has what was written, so that all reads here,
 // by whomever, see at least that. When there is no proof of that within the usual wait the answer goes out all the same,
-// and the reads that follow have to find the proof: see repay.
-func (s *Server) passWrite(w http.ResponseWriter, r *http.Request, t target, l *watchlog.Log) {
+// and the reads that follow have to find the proof: see repay. They also have to when the resource is not held here, or in
+// another version: it may come here in a state from before the write.
+func (s *Server) passWrite(w http.ResponseWriter, r *http.Request, t target, pass func(http.ResponseWriter)) {
 	h := &heldAnswer{ResponseWriter: w}
-	h.settle = func() { s.await(r, t, l, h) }
-	s.fallBack(h, r)
+	h.settle = func() {
+		if l, err := s.cfg.Backend.Log(t.gvr()); err == nil {
+			s.await(r, t, l, h)
+			return
+		}
+		if k, ok := s.catalog().kinds[t.gvr()]; !ok || k.has("list") && k.has("watch") {
+			s.debts.await(t.groupResource())
+		}
+	}
+	pass(h)
 	h.finish()
 }
 
