@@ -18,8 +18,15 @@ var encoders = sync.Pool{New: func() any {
 	return built(e, err)
 }}
 
-// decoders are kept between collections: each holds a window, and an edge that nobody asks for documents needs none.
-var decoders = sync.Pool{New: func() any { return newDecoder() }}
+// decoders are those that are kept. What needs one more makes it and lets it go: each holds a window. They are made here,
+// not when they are needed first, because a decoder has a channel, which belongs to the bubble of a test that makes it.
+var decoders = func() chan *zstd.Decoder {
+	c := make(chan *zstd.Decoder, 2)
+	for range cap(c) {
+		c <- newDecoder()
+	}
+	return c
+}()
 
 // newDecoder returns a decoder that works in its caller's goroutine and owns none.
 func newDecoder() *zstd.Decoder {
@@ -48,8 +55,14 @@ func compress(text []byte) []byte {
 
 // decompress writes what is in a frame to w and returns the number of bytes.
 func decompress(w io.Writer, frame io.Reader) (int64, error) {
-	d := decoders.Get().(*zstd.Decoder) //nolint:errcheck,forcetypeassert // there is nothing else in it
-	defer decoders.Put(d)
+	var d *zstd.Decoder
+	select {
+	case d = <-decoders:
+		defer func() { decoders <- d }()
+	default:
+		d = newDecoder()
+		defer d.Close()
+	}
 	if err := d.Reset(frame); err != nil {
 		return 0, err
 	}
