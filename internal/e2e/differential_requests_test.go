@@ -67,7 +67,6 @@ var (
 		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
 		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io,application/json",
 		"application/json;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io,application/json", "application/json;stream=watch",
-		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io",
 		"application/json;q=0.1,application/yaml;q=0.9", "application/json;pretty=1", "text/html", "application/*", "application/cbor",
 		"application/json;as=Foo;v=v1;g=meta.k8s.io,application/json", "application/json;v=v2;g=meta.k8s.io;as=Table", "garbage", "text/*,*/*;q=0.5",
 	}
