@@ -18,10 +18,6 @@ import (
 // the error.
 const retrySeconds = 1
 
-// reconnecting is how long after the last contact clients are told to try again: the edge is on its way to another hub
-// then. Once the link has been gone for longer, nobody is made to wait for it.
-const reconnecting = 5 * time.Second
-
 // nothingSent is the key of a trailer by which the hub says that nothing of a request has reached the API server.
 const nothingSent = "tombolo-nothing-sent"
 
@@ -44,12 +40,8 @@ func (c *Client) offline() error {
 	if last.IsZero() {
 		return unavailable("this edge has not reached the cloud yet, and the request needs it")
 	}
-	retry := int32(0)
-	if time.Since(last) < reconnecting {
-		retry = retrySeconds
-	}
-	return fault(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, fmt.Sprintf(
-		"this edge has not reached the cloud since %s, and the request needs it", last.UTC().Format(time.RFC3339)), retry)
+	return unavailable(fmt.Sprintf("this edge has not reached the cloud since %s, and the request needs it",
+		last.UTC().Format(time.RFC3339)))
 }
 
 // explain turns the error of a call that has brought no answer into one for the client.

@@ -127,7 +127,8 @@ func TestWhatOnlyTheCloudCanDoIsDoneThroughTheEdge(t *testing.T) {
 			}
 			code, body := c.ask(t, s.local, through, cluster.AdminToken)
 			var st metav1.Status
-			if err := json.Unmarshal([]byte(body), &st); err != nil || code != 503 || st.Reason != metav1.StatusReasonServiceUnavailable {
+			if err := json.Unmarshal([]byte(body), &st); err != nil || code != 503 || st.Reason != metav1.StatusReasonServiceUnavailable ||
+				st.Details == nil || st.Details.RetryAfterSeconds == 0 {
 				t.Errorf("%s: %d %s", c.request, code, body)
 			}
 		}
