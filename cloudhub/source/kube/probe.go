@@ -36,20 +36,21 @@ func newProbe(ctx context.Context, client rest.Interface, resource string, names
 	return p, err
 }
 
+// noName is the name of no namespace, and of next to no object.
+const noName = "-"
+
 // listNothing returns the body of an empty list and the warnings that came with it. What is wrong with the request would
 // be an error, so the first of them is about what it asks for: that it is deprecated.
+//
+// The path says where to look, so that it is one key: a field selector for a namespace that can't exist does not narrow
+// the server's search (apiserver pkg/registry/generic/registry, Store.ListPredicate), which would go through the resource.
 func listNothing(ctx context.Context, client rest.Interface, resource string, namespaced bool, accept string) (
 	[]byte, []net.WarningHeader, error,
 ) {
-	selector := "metadata.name=-"
-	if namespaced {
-		// Narrows the server's search to one key; without it the whole resource would be looked at.
-		selector += ",metadata.namespace=-"
-	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	result := client.Get().Resource(resource).
-		Param("fieldSelector", selector).Param("limit", "1").SetHeader("Accept", accept).Do(ctx)
+	result := client.Get().NamespaceIfScoped(noName, namespaced).Resource(resource).
+		Param("fieldSelector", "metadata.name="+noName).Param("limit", "1").SetHeader("Accept", accept).Do(ctx)
 	if err := result.Error(); err != nil {
 		return nil, nil, fmt.Errorf("probe of %s: %w", resource, err)
 	}
