@@ -3,6 +3,7 @@ package litesrv
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -130,4 +131,20 @@ func TestOnlyTheCloudAnswersAtOnce(t *testing.T) {
 func TestATokenOfAFutureRevisionHasNotExpired(t *testing.T) {
 	s := atOnceWorld(t).server()
 	want(t, get(t, s, "/api/v1/namespaces/t1/events?continue="+token(110, "/c1\x00")), 504, futureAnswer(110))
+}
+
+// TestWatchFromAStateThatIsNotHereIsTheClouds: so is a watch of Events that begins with a state which the log can't tell to
+// be that new. It stays an error in the stream when the cloud can't be asked.
+func TestWatchFromAStateThatIsNotHereIsTheClouds(t *testing.T) {
+	const watch = "/api/v1/namespaces/t1/events?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=110"
+	s := atOnceWorld(t).server(teapotWithin, func(c *Config) {
+		c.Prover = &fakeProver{prove: func(Part, uint64) (uint64, error) { return 105, nil }}
+	})
+	if answer := get(t, s, watch); answer.Code != http.StatusTeapot {
+		t.Errorf("%d %s", answer.Code, answer.Body)
+	}
+	s = atOnceWorld(t).server()
+	if answer := get(t, s, watch); answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), `"type":"ERROR"`) {
+		t.Errorf("%d %s", answer.Code, answer.Body)
+	}
 }
