@@ -9,10 +9,8 @@ func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request, t target, wha
 		return
 	}
 	if s.cfg.Prover != nil && isWrite(r, t) {
-		if l, err := s.cfg.Backend.Log(t.gvr()); err == nil {
-			s.passWrite(w, r, t, l)
-			return
-		}
+		s.passWrite(w, r, t, func(w http.ResponseWriter) { s.fallBack(w, r) })
+		return
 	}
 	s.fallBack(w, r)
 }
@@ -50,6 +48,16 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request, local func()) {
 			local()
 		}
 	}
+}
+
+// askUnknown is ask for a resource that discovery does not name here, which may be because it is so new.
+func (s *Server) askUnknown(w http.ResponseWriter, r *http.Request, t target, local func(http.ResponseWriter)) {
+	pass := func(w http.ResponseWriter) { s.ask(w, r, func() { local(w) }) }
+	if s.cfg.Prover != nil && isWrite(r, t) {
+		s.passWrite(w, r, t, pass)
+		return
+	}
+	pass(w)
 }
 
 // beyond has the cloud answer a read of what is held here with no more than could be held here. It returns false, and

@@ -20,8 +20,9 @@ var ErrUnknownResource = apidoc.ErrUnknownResource
 // Backend is what a Server answers from. It is called by any number of goroutines.
 type Backend interface {
 	// Log returns the log of a resource, which may not be ready yet, and which says itself (Lost) when it may be behind
-	// the cloud. It is called once for each request and must be quick. An error that wraps ErrUnknownResource means that the resource is not held here; one that is an
-	// apierrors.APIStatus is shown to the client as it is; any other becomes a 503.
+	// the cloud. It is called once for each request and must be quick. An error that wraps ErrUnknownResource means that
+	// the resource is not held here; one that is an apierrors.APIStatus is shown to the client as it is; any other becomes
+	// a 503.
 	Log(gvr schema.GroupVersionResource) (*watchlog.Log, error)
 	// Documents returns the cloud's API documents. They also decide which resources exist.
 	Documents() *apidoc.Set

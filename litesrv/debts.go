@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
@@ -16,16 +18,44 @@ type debt struct {
 
 // debts are the writes that reads have to find the proof for, at most one for each log.
 type debts struct {
-	count atomic.Int64 // of open; read without mu
+	count atomic.Int64 // of open and unheld; read without mu
 
 	mu   sync.Mutex
 	open map[*watchlog.Log]*debt // guarded by mu
+	// unheld are resources that had no log when they were written. The log that comes owes everything. Guarded by mu.
+	unheld map[schema.GroupResource]struct{}
 }
+
+// maxUnheld bounds the resources in unheld, of which each exists in the cloud; then any one is forgotten for another.
+const maxUnheld = 2000
+
+// await notes that a resource was written of which there is no log.
+func (d *debts) await(gr schema.GroupResource) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.unheld == nil {
+		d.unheld = map[schema.GroupResource]struct{}{}
+	}
+	if _, ok := d.unheld[gr]; !ok && len(d.unheld) >= maxUnheld {
+		for other := range d.unheld {
+			delete(d.unheld, other)
+			break
+		}
+	}
+	d.unheld[gr] = struct{}{}
+	d.recountLocked()
+}
+
+func (d *debts) recountLocked() { d.count.Store(int64(len(d.open) + len(d.unheld))) }
 
 // add notes a debt. With one that is there already it becomes one for everything that both may concern.
 func (d *debts) add(l *watchlog.Log, x debt) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.addLocked(l, x)
+}
+
+func (d *debts) addLocked(l *watchlog.Log, x debt) {
 	if d.open == nil {
 		d.open = map[*watchlog.Log]*debt{}
 	}
@@ -40,7 +70,7 @@ func (d *debts) add(l *watchlog.Log, x debt) {
 		x = old.with(x)
 	}
 	d.open[l] = &x
-	d.count.Store(int64(len(d.open)))
+	d.recountLocked()
 }
 
 // with returns a debt that covers both.
@@ -61,6 +91,12 @@ func (d *debts) of(l *watchlog.Log) *debt {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if gr := l.Resource().GroupResource(); len(d.unheld) > 0 {
+		if _, ok := d.unheld[gr]; ok {
+			delete(d.unheld, gr)
+			d.addLocked(l, debt{})
+		}
+	}
 	return d.open[l]
 }
 
@@ -70,7 +106,7 @@ func (d *debts) paid(l *watchlog.Log, x *debt) {
 	defer d.mu.Unlock()
 	if d.open[l] == x {
 		delete(d.open, l)
-		d.count.Store(int64(len(d.open)))
+		d.recountLocked()
 	}
 }
 

@@ -44,8 +44,7 @@
 //
 // Objects are never decoded or encoded here, except for YAML and protobuf. YAML takes about a thousand times as long as
 // JSON and protobuf a hundred times; both are made of one object at a time, and the last 8 MiB of protobuf are kept, so
-// that an event is encoded once for all its watchers. Metadata is cut out of the objects' bytes, and cells are
-// spliced. A list by key, namespace, label or indexed
-// field touches only the objects of the narrowest of these. The last page of a list costs what the first does. A watch
-// holds a cursor and no queue, and while nothing happens no buffer either.
+// that an event is encoded once for all its watchers. Metadata is cut out of the objects' bytes, and cells are spliced. A
+// list by key, namespace, label or indexed field touches only the objects of the narrowest of these. The last page of a
+// list costs what the first does. A watch holds a cursor and no queue, and while nothing happens no buffer either.
 package litesrv

@@ -2,6 +2,7 @@ package litesrv
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/tombolo-sync/tombolo/internal/apidoc"
@@ -45,6 +46,9 @@ func (s *Server) discovery(w http.ResponseWriter, r *http.Request, docs *apidoc.
 			s.fail(w, r, noRoute(types))
 			return
 		}
+	}
+	if r.URL.Path == "/apis/" { // another handler than that of /apis: no variant is chosen by parameters
+		variants = slices.DeleteFunc(slices.Clone(variants), func(d apidoc.Document) bool { return d.Accept != "" })
 	}
 	f, ok := chooseDocument(variants, accept)
 	if !ok {

@@ -20,6 +20,8 @@ func TestDiscoveryByAccept(t *testing.T) {
 	for _, c := range []struct{ path, accept, mediaType string }{
 		{"/apis", "", legacy},
 		{"/apis/", "", legacy},
+		{"/apis/", aggregatedAccept + ",application/json", legacy},
+		{"/apis/", aggregatedAccept, ""},
 		{"/apis?timeout=32s", "", legacy},
 		{"/apis", "*/*", legacy},
 		{"/apis", "application/*", legacy},

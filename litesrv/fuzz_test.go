@@ -3,11 +3,14 @@ package litesrv
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -36,11 +39,16 @@ func mayFail(body string) bool {
 		strings.Contains(body, "content is not a list")
 }
 
+// longestAnswer is more than any answer takes, on the slowest machine.
+const longestAnswer = time.Minute
+
 // ask sends a request and checks the invariants of any answer: there is one, it isn't a server's fault, and an error is a
-// Status whose code is that of the answer. The client of a watch is gone already.
+// Status whose code is that of the answer. The client of a watch is gone already. No answer waits for anything: one that
+// has not come in a minute never does.
 func ask(t *testing.T, s *Server, u *url.URL, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), longestAnswer)
+	defer time.AfterFunc(2*longestAnswer, func() { panic(fmt.Sprintf("%s %v: the end of its context is not heard", u, header)) }).Stop()
 	if u.Query().Has("watch") || strings.Contains(u.Path, "/watch/") {
 		cancel()
 	}
@@ -52,6 +60,9 @@ func ask(t *testing.T, s *Server, u *url.URL, header ...string) *httptest.Respon
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
 	body := w.Body.String()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		t.Errorf("%s %v: no answer came by itself", u, header)
+	}
 	if w.Code == http.StatusInternalServerError && !mayFail(body) {
 		t.Errorf("%s %v: %d %s", u, header, w.Code, body)
 	}
@@ -79,6 +90,7 @@ func FuzzQuery(f *testing.F) {
 		"", "watch=1&resourceVersion=0&allowWatchBookmarks=abc", "resourceVersion=18446744073709551615&resourceVersionMatch=Exact",
 		"limit=-1&continue=x&timeoutSeconds=z", "limit=1&resourceVersion=100", "sendInitialEvents=true&watch=true&resourceVersionMatch=NotOlderThan",
 		"labelSelector=a%20in%20(b)&fieldSelector=metadata.name%3Dc1", "timeout=1h&pretty=true", "exclude=ping&verbose", "hash=x",
+		"resourceVersion=110&resourceVersionMatch=Exact&fieldSelector=metadata.name%3Dc1", "resourceVersion=110&limit=1&timeout=1s",
 		"watch=1&timeoutSeconds=9223372036854775807", "%zz", "a;b", "limit=9223372036854775807", "export=true", "=", "&&&",
 	} {
 		f.Add(q)

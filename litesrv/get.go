@@ -91,7 +91,7 @@ func (s *Server) getSnapshot(ctx context.Context, q *read) (watchlog.Snapshot, e
 	case text == "":
 		return s.consistent(ctx, q)
 	default:
-		return s.atLeast(ctx, q.log, rev, retryOf(q.res))
+		return s.atLeast(ctx, q, rev, retryOf(q.res))
 	}
 }
 

@@ -89,11 +89,11 @@ func (s *Server) listing(ctx context.Context, q *read, o *listOptions, single bo
 	at.latest = !at.exact
 	switch {
 	case at.exact:
-		at.snap, err = s.exactly(ctx, q.log, rev, retry)
+		at.snap, err = s.exactly(ctx, q, rev, retry)
 	case o.ResourceVersion == "":
 		at.snap, err = s.consistent(ctx, q)
 	default:
-		at.snap, err = s.atLeast(ctx, q.log, rev, retry)
+		at.snap, err = s.atLeast(ctx, q, rev, retry)
 	}
 	return at, err
 }
@@ -116,9 +116,9 @@ func (s *Server) continued(ctx context.Context, q *read, o *listOptions, at list
 		return at, err
 	}
 	at.exact = true
-	at.snap, err = s.exactly(ctx, q.log, uint64(token.Rev), retryOf(q.res))
+	at.snap, err = s.exactly(ctx, q, uint64(token.Rev), retryOf(q.res))
 	var beyond errBeyond
-	if errors.As(err, &beyond) {
+	if errors.As(err, &beyond) && apierrors.IsResourceExpired(err) {
 		return at, errBeyond{token.expired(), beyond.live}
 	}
 	return at, err

@@ -93,10 +93,15 @@ func (p *pageWriter) writeItems() {
 }
 
 // none is what stands for no items: kube-apiserver takes care of its lists that it isn't null, but not of those of
-// metadata.
+// metadata, nor of tables that no printer of the resource makes.
 func (p *pageWriter) none() string {
-	if k := p.form.shape.kind; k == kindPartial || k == kindPartialList {
+	switch p.form.shape.kind {
+	case kindPartial, kindPartialList:
 		return "null"
+	case kindTable:
+		if plainTable(p.res) {
+			return "null"
+		}
 	}
 	return "[]"
 }

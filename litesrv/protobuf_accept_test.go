@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -33,6 +34,28 @@ func protoStatus(t testing.TB, body string) metav1.Status {
 		t.Fatalf("%q: %v", body, err)
 	}
 	return s
+}
+
+// TestMetadataListsOfBothVersionsInProtobuf decodes them with the types of apimachinery: the fields are numbered the other
+// way round in v1beta1.
+func TestMetadataListsOfBothVersionsInProtobuf(t *testing.T) {
+	w := newWorld(t, 100)
+	w.load(configmaps, thing{ns: "t1", name: "c1"}, thing{ns: "t1", name: "c2"})
+	s := w.server()
+	for version, list := range map[string]interface {
+		Unmarshal([]byte) error
+		GetResourceVersion() string
+		GetContinue() string
+	}{"v1": &metav1.PartialObjectMetadataList{}, "v1beta1": &metav1beta1.PartialObjectMetadataList{}} {
+		accept := asProtobuf + ";as=PartialObjectMetadataList;g=meta.k8s.io;v=" + version
+		u := opened(t, get(t, s, "/api/v1/configmaps?limit=1", "Accept", accept).Body.String())
+		if err := list.Unmarshal(u.Raw); err != nil || u.APIVersion != "meta.k8s.io/"+version {
+			t.Fatalf("%s: %q: %v", version, u.Raw, err)
+		}
+		if list.GetResourceVersion() != "100" || list.GetContinue() == "" {
+			t.Errorf("%s: %q", version, u.Raw)
+		}
+	}
 }
 
 // TestAcceptsWithProtobuf says in what an object and an error are answered.

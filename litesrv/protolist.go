@@ -26,8 +26,25 @@ func (p *pageWriter) writeProtobuf() error {
 	}
 	b := p.body
 	b.buf = typeMeta{p.apiVersion(), p.kind()}.appendEnvelope(b.buf, fieldSize(len(meta))+size)
-	b.buf = append(appendFieldHead(b.buf, tagFirst, len(meta)), meta...)
-	return list.writeItems()
+	if p.itemsFirst() {
+		if more, err := list.writeItems(tagFirst); !more {
+			return err
+		}
+		b.buf = append(appendFieldHead(b.buf, tagSecond, len(meta)), meta...)
+	} else {
+		b.buf = append(appendFieldHead(b.buf, tagFirst, len(meta)), meta...)
+		if more, err := list.writeItems(tagSecond); !more {
+			return err
+		}
+	}
+	b.buf = append(b.buf, unknownEnd...)
+	return nil
+}
+
+// itemsFirst tells whether the items are the first field of the list and its metadata the second, which only
+// PartialObjectMetadataList has so, in v1beta1 (apimachinery pkg/apis/meta/v1beta1/types.go).
+func (p *pageWriter) itemsFirst() bool {
+	return p.form.shape.kind == kindPartialList && p.form.shape.version == "v1beta1"
 }
 
 // listMeta is the metadata of the list.
@@ -78,7 +95,8 @@ func (l *protobufList) hold(message []byte) bool {
 	return true
 }
 
-func (l *protobufList) writeItems() error {
+// writeItems writes the items as the field of a tag. more is false when nothing that follows would be sent.
+func (l *protobufList) writeItems(tag byte) (more bool, err error) {
 	b := l.body
 	n := 0
 	for o := range l.items {
@@ -88,14 +106,13 @@ func (l *protobufList) writeItems() error {
 		} else if m, err := l.message(o); err == nil {
 			message = m
 		} else {
-			return err
+			return false, err
 		}
 		n++
-		b.buf = append(appendFieldHead(b.buf, tagSecond, len(message)), message...)
+		b.buf = append(appendFieldHead(b.buf, tag, len(message)), message...)
 		if !b.spill() {
-			return nil
+			return false, nil
 		}
 	}
-	b.buf = append(b.buf, unknownEnd...)
-	return nil
+	return true, nil
 }

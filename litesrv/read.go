@@ -40,8 +40,8 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, t target, l *watch
 	s.respond(r.Context(), q)
 }
 
-// respond answers, or has the cloud answer what can't be encoded here, with no more than could be held here. When that
-// can't be had, it is the client's next choice that is encoded.
+// respond answers, or has the cloud answer what can't be encoded here or is of a position that is not here, with no more
+// than could be held here. When that can't be had, it is the client's next choice that is encoded, or an error.
 func (s *Server) respond(ctx context.Context, q *read) {
 	err := s.answer(ctx, q)
 	for errors.Is(err, errUnproducible) {
@@ -49,8 +49,10 @@ func (s *Server) respond(ctx context.Context, q *read) {
 		q.w.Header().Del("Warning")
 		err = s.answer(ctx, q)
 	}
+	var behind errBeyond
 	switch {
-	case errors.Is(err, errElsewhere):
+	case errors.Is(err, errElsewhere), errors.As(err, &behind) && behind.live:
+		q.w.Header().Del("Warning") // the cloud has its own
 		if !s.beyond(q.w, q.r) {
 			q.alone = true
 			s.respond(ctx, q)
@@ -115,6 +117,9 @@ func (s *Server) answer(ctx context.Context, q *read) error {
 			types = append(types, streamTypes()...)
 		}
 		return noRoute(types)
+	}
+	if q.res.Deprecated != "" {
+		q.w.Header().Add("Warning", warning(q.res.Deprecated))
 	}
 	if q.target.blank && !collection && !q.res.Custom {
 		return apierrors.NewBadRequest("Namespace parameter required.")

@@ -73,7 +73,7 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request, t target) {
 		s.absent(w, r, t)
 	case err != nil:
 		s.fail(w, r, unheld(err))
-	case !s.admit(w, r, t, l.Resource()):
+	case !s.admit(w, r, t, l.Resource()): // what is passed on has the cloud's warning
 	default:
 		s.read(w, r, t, l)
 	}
@@ -116,13 +116,13 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, t target, res *wa
 func (s *Server) absent(w http.ResponseWriter, r *http.Request, t target) {
 	c := s.catalog()
 	if c.empty() {
-		s.ask(w, r, func() { s.fail(w, r, starting()) })
+		s.askUnknown(w, r, t, func(w http.ResponseWriter) { s.fail(w, r, starting()) })
 		return
 	}
 	builtin := c.builtin(t)
 	k, ok := c.kinds[t.gvr()]
-	if !ok { // or it is so new that discovery has not come here yet
-		s.ask(w, r, func() { s.noSuchPath(w, r, !builtin) })
+	if !ok {
+		s.askUnknown(w, r, t, func(w http.ResponseWriter) { s.noSuchPath(w, r, !builtin) })
 		return
 	}
 	verb := t.verb(r.Method)

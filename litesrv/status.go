@@ -10,9 +10,7 @@ import (
 
 // fail answers with an error.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var beyond errBeyond
 	switch {
-	case errors.As(err, &beyond) && beyond.live && s.beyond(w, r):
 	case errors.Is(err, context.DeadlineExceeded):
 		timedOut(w)
 	case errors.Is(err, context.Canceled):

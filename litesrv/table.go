@@ -3,6 +3,7 @@ package litesrv
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,6 +29,12 @@ func newTableForm(query url.Values, r *watchlog.Resource) *tableForm {
 		t.include = metav1.IncludeMetadata
 	}
 	return t
+}
+
+// plainTable tells whether the tables of a resource are those that kube-apiserver makes of anything: its column for the
+// creation is called so in no other (apiserver pkg/registry/rest/table.go, and its copy for CRDs).
+func plainTable(r *watchlog.Resource) bool {
+	return !r.Custom && strings.Contains(r.Columns, `"name":"Created At"`)
 }
 
 // validate fails when the options can't be followed (apiserver pkg/endpoints/handlers/response.go).

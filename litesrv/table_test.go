@@ -80,6 +80,31 @@ func TestARowFromBeforeItsColumnsHasAName(t *testing.T) {
 			`[{"name":"Name"},{"name":"Age"}],"rows":[{"cells":["a",null],"object":null}]}`+"\n")
 }
 
+// TestEmptyTablesAreNullWithoutAPrinter has no rows as kube-apiserver's two makers of tables have none.
+func TestEmptyTablesAreNullWithoutAPrinter(t *testing.T) {
+	created := func(r *watchlog.Resource) *watchlog.Resource {
+		plain := *r
+		plain.Columns = `[{"name":"Name"},{"name":"Created At"}]`
+		return &plain
+	}
+	for _, c := range []struct {
+		resource *watchlog.Resource
+		path     string
+		rows     string
+	}{
+		{columned(configmaps), "/api/v1/configmaps", "[]"},
+		{created(configmaps), "/api/v1/configmaps", "null"},
+		{created(gizmos), "/apis/ex.io/v1/gizmos", "[]"},
+	} {
+		w := newWorld(t, 100)
+		w.load(c.resource)
+		body := get(t, w.server(), c.path, "Accept", acceptTable).Body.String()
+		if !strings.HasSuffix(body, `,"rows":`+c.rows+"}\n") {
+			t.Errorf("%s: %s", c.resource.Columns, body)
+		}
+	}
+}
+
 // TestAgesMoveOnWhileTheCloudIsLost lists the same state twice.
 func TestAgesMoveOnWhileTheCloudIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -67,6 +67,9 @@ func (s *Server) watch(ctx context.Context, q *read, o *listOptions) error {
 	if err != nil && t.closed() {
 		return initializing()
 	}
+	if s.handsOn(q, err) {
+		return nil
+	}
 	if err == nil && plan.events {
 		if err := t.probe(snap); err != nil {
 			return err
@@ -91,6 +94,13 @@ func (s *Server) watch(ctx context.Context, q *read, o *listOptions) error {
 	return nil
 }
 
+// handsOn has the cloud serve a watch that begins with a state which the cloud may have and the log does not. It returns
+// false, and nothing is written, when err says nothing of the kind or the cloud can't.
+func (s *Server) handsOn(q *read, err error) bool {
+	var beyond errBeyond
+	return errors.As(err, &beyond) && beyond.live && s.beyond(q.w, q.r)
+}
+
 // begin opens the stream's reader. The snapshot is what the watch starts from, if it starts from one.
 func (s *Server) begin(ctx context.Context, q *read, t *stream, p *watchPlan) (watchlog.Snapshot, error) {
 	l := q.log
@@ -110,7 +120,7 @@ func (s *Server) begin(ctx context.Context, q *read, t *stream, p *watchPlan) (w
 	case p.unset:
 		snap, err = s.consistent(ctx, q)
 	case p.rev > 0 && (!wraps(p.rev) || !direct(t.res)):
-		snap, err = s.atLeast(ctx, l, p.rev, tooLargeRetry)
+		snap, err = s.atLeast(ctx, q, p.rev, tooLargeRetry)
 	default:
 		snap = l.Snapshot()
 	}

@@ -38,11 +38,20 @@ func isWrite(r *http.Request, t target) bool {
 
 // passWrite passes a write on. Before the answer goes to the client the log has what was written, so that all reads here,
 // by whomever, see at least that. When there is no proof of that within the usual wait the answer goes out all the same,
-// and the reads that follow have to find the proof: see repay.
-func (s *Server) passWrite(w http.ResponseWriter, r *http.Request, t target, l *watchlog.Log) {
+// and the reads that follow have to find the proof: see repay. They also have to when the resource is not held here, or in
+// another version: it may come here in a state from before the write.
+func (s *Server) passWrite(w http.ResponseWriter, r *http.Request, t target, pass func(http.ResponseWriter)) {
 	h := &heldAnswer{ResponseWriter: w}
-	h.settle = func() { s.await(r, t, l, h) }
-	s.fallBack(h, r)
+	h.settle = func() {
+		if l, err := s.cfg.Backend.Log(t.gvr()); err == nil {
+			s.await(r, t, l, h)
+			return
+		}
+		if k, ok := s.catalog().kinds[t.gvr()]; !ok || k.has("list") && k.has("watch") {
+			s.debts.await(t.groupResource())
+		}
+	}
+	pass(h)
 	h.finish()
 }
 
@@ -60,12 +69,12 @@ func (s *Server) await(r *http.Request, t target, l *watchlog.Log, h *heldAnswer
 }
 
 // owed returns what has to be proved of a write. The answer to a deletion may carry the revision before it, so none is
-// taken from there.
+// taken from there. Of a deletion of many, fields select nothing: the cloud may know some that its hub does not, and a
+// proof that can't be found would be owed for good.
 func (s *Server) owed(r *http.Request, t target, l *watchlog.Log, h *heldAnswer) debt {
 	d := debt{part: Part{Namespace: t.namespace, Name: t.name}}
 	if t.name == "" && r.Method == http.MethodDelete {
-		query := r.URL.Query()
-		d.part.LabelSelector, d.part.FieldSelector = query.Get("labelSelector"), query.Get("fieldSelector")
+		d.part.LabelSelector = r.URL.Query().Get("labelSelector")
 		return d
 	}
 	o := h.object()

@@ -1,6 +1,7 @@
 package callsrv
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -51,12 +52,12 @@ func (c *Config) setDefaults() error {
 	if c.Cloud == nil || c.Scopes == nil {
 		return errors.New("callsrv: a cloud and scopes are required")
 	}
-	setDefault(&c.MaxURI, 64<<10)
-	setDefault(&c.MaxHeader, 128<<10)
-	setDefault(&c.MaxBody, 4<<20)
-	setDefault(&c.MaxPerEdge, 200)
-	setDefault(&c.MaxCalls, 5000)
-	setDefault(&c.Idle, 4*time.Hour)
+	c.MaxURI = cmp.Or(c.MaxURI, 64<<10)
+	c.MaxHeader = cmp.Or(c.MaxHeader, 128<<10)
+	c.MaxBody = cmp.Or(c.MaxBody, 4<<20)
+	c.MaxPerEdge = cmp.Or(c.MaxPerEdge, 200)
+	c.MaxCalls = cmp.Or(c.MaxCalls, 5000)
+	c.Idle = cmp.Or(c.Idle, 4*time.Hour)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -64,11 +65,4 @@ func (c *Config) setDefaults() error {
 		c.Metrics = prometheus.NewRegistry()
 	}
 	return nil
-}
-
-func setDefault[T comparable](v *T, to T) {
-	var zero T
-	if *v == zero {
-		*v = to
-	}
 }

@@ -53,6 +53,7 @@ func readHead(m *tombolov1.CallHead, maxURI, maxHeader int) (*head, error) {
 	}
 	dropConnection(h.header)
 	dropProxies(h.header)
+	sendOnce(h.header)
 	for _, name := range []string{"Host", "Content-Length", "Expect"} {
 		h.header.Del(name)
 	}

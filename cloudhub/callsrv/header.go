@@ -58,6 +58,20 @@ func dropProxies(h http.Header) {
 	}
 }
 
+// replayHeaders make net/http send a request without a body a second time when the connection breaks before there is an
+// answer (net/http, Transport). It knows them by their canonical names only, and the API server by any.
+var replayHeaders = []string{"Idempotency-Key", "X-Idempotency-Key"}
+
+// sendOnce keeps the transport from repeating a request on behalf of its header.
+func sendOnce(h http.Header) {
+	for _, name := range replayHeaders {
+		if values, ok := h[name]; ok {
+			delete(h, name)
+			h[strings.ToLower(name)] = values
+		}
+	}
+}
+
 // impersonates returns the header that names somebody to act as, if there is one.
 func impersonates(h http.Header) (name string, ok bool) {
 	for name := range h {

@@ -62,10 +62,14 @@ func (s Scope) View(r *watchlog.Resource) (View, error) {
 		v.terms = append(v.terms, f.terms...)
 	}
 	v.terms = reduce(v.terms)
-	// In another version every object has other bytes, and with other columns other cells.
+	// In another version every object has other bytes, and with other columns other cells. That the version is deprecated
+	// changes no object, but edges learn of it with the view.
 	parts = append(parts, r.APIVersion()+" "+r.Kind)
 	if r.Columns != "" {
 		parts = append(parts, "table "+r.Printer+" "+r.Columns)
+	}
+	if r.Deprecated != "" {
+		parts = append(parts, "deprecated "+r.Deprecated)
 	}
 	v.hash = hash(parts)
 	return v, nil

@@ -1,5 +1,5 @@
 // Package source holds what all sources of objects have in common. A source gives a hub one log per resource: package
-// kube from a kube-apiserver.
+// kube from a kube-apiserver, package embedded from a file that is the cloud itself.
 package source
 
 import (

@@ -124,6 +124,9 @@ func (u *subscription) inventory(inv *tombolov1.Inventory) error {
 		u.stock = &stock{items: map[string]*tombolov1.Item{}, limit: maxForeign + 2*u.log.Snapshot().Len()}
 	}
 	for _, item := range inv.GetItems() {
+		if len(item.GetKey())+len(item.GetUid()) > maxIdentity {
+			return status.Errorf(codes.InvalidArgument, "an inventory with an object %.50q", item.GetKey())
+		}
 		u.stock.items[item.GetKey()] = item
 	}
 	if len(u.stock.items) > u.stock.limit {
@@ -159,6 +162,9 @@ func (u *subscription) disagreed(reason string) error {
 
 // maxForeign is how many objects an edge may hold that the hub does not.
 const maxForeign = 100_000
+
+// maxIdentity bounds an object's key and UID together, in bytes: names and namespaces have 253 at most.
+const maxIdentity = 700
 
 // interruptLive tells a live edge that a reconcile begins.
 func (u *subscription) interruptLive() error {

@@ -1,6 +1,7 @@
 package syncsrv
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -75,13 +76,13 @@ func (c *Config) setDefaults() error {
 	if c.Credentials == nil {
 		return errors.New("syncsrv: transport credentials are required")
 	}
-	setDefault(&c.ProgressInterval, 5*time.Second)
-	setDefault(&c.CheckInterval, 5*time.Minute)
-	setDefault(&c.Window, 1<<20)
-	setDefault(&c.MaxSessions, 20_000)
-	setDefault(&c.OpenRate, 500)
-	setDefault(&c.ForgetAfter, 30*time.Second)
-	setDefault(&c.MaxStreams, 8)
+	c.ProgressInterval = cmp.Or(c.ProgressInterval, 5*time.Second)
+	c.CheckInterval = cmp.Or(c.CheckInterval, 5*time.Minute)
+	c.Window = cmp.Or(c.Window, 1<<20)
+	c.MaxSessions = cmp.Or(c.MaxSessions, 20_000)
+	c.OpenRate = cmp.Or(c.OpenRate, 500)
+	c.ForgetAfter = cmp.Or(c.ForgetAfter, 30*time.Second)
+	c.MaxStreams = cmp.Or(c.MaxStreams, 8)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -89,11 +90,4 @@ func (c *Config) setDefaults() error {
 		c.Metrics = prometheus.NewRegistry()
 	}
 	return nil
-}
-
-func setDefault[T comparable](v *T, to T) {
-	var zero T
-	if *v == zero {
-		*v = to
-	}
 }

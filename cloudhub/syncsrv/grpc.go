@@ -22,10 +22,13 @@ import (
 )
 
 const (
-	// maxMessage bounds a message in both directions. etcd takes 1.5 MiB, which escaped in JSON can be six times as much.
+	// maxMessage bounds a message to an edge. etcd takes 1.5 MiB, which escaped in JSON can be six times as much.
 	maxMessage = 16 << 20
 	// maxObject bounds an object: one that is larger can't be sent, and stops its resource alone.
 	maxObject = maxMessage - 64<<10
+	// maxReceived bounds a message of an edge's. The largest is a part of an inventory: 2,000 items of less than 700 bytes.
+	// gRPC holds what has come of a message until all of it is there, for each stream.
+	maxReceived = 2 << 20
 	// streamWindow and connWindow bound what an edge has sent and nobody has read yet; windows that grow by themselves
 	// would let it fill the hub's memory.
 	streamWindow = 128 << 10
@@ -49,7 +52,7 @@ func (s *Server) options() []grpc.ServerOption {
 			ratelimit.StreamServerInterceptor(newTurnstile(s.cfg.OpenRate)),
 			recovery.StreamServerInterceptor(recovery.WithRecoveryHandlerContext(s.recovered)),
 		),
-		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
+		grpc.MaxRecvMsgSize(maxReceived), grpc.MaxSendMsgSize(maxMessage),
 		grpc.StaticStreamWindowSize(streamWindow), grpc.StaticConnWindowSize(connWindow),
 		grpc.ReadBufferSize(readBuffer), grpc.WriteBufferSize(sendBuffer),
 		grpc.MaxConcurrentStreams(s.cfg.MaxStreams),

@@ -81,7 +81,7 @@ func (u *subscription) announce(plan tombolov1.Plan, reason string) error {
 func describe(r *watchlog.Resource) *tombolov1.ResourceInfo {
 	info := &tombolov1.ResourceInfo{
 		Version: r.Version, Kind: r.Kind, ListKind: r.ListKind, Namespaced: r.Namespaced, Custom: r.Custom,
-		Columns: []byte(r.Columns),
+		Columns: []byte(r.Columns), Deprecated: r.Deprecated,
 	}
 	for _, f := range r.Fields {
 		info.Fields = append(info.Fields, &tombolov1.Field{Label: f.Label, Path: f.Path, Default: f.Default, Indexed: f.Indexed})

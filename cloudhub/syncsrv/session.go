@@ -15,6 +15,7 @@ import (
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
@@ -55,6 +56,8 @@ type session struct {
 	mu     sync.Mutex
 	mail   []func(context.Context) error // guarded by mu: what other goroutines want done by run
 	closed bool                          // guarded by mu
+	// waiting is how many bytes of messages are among the mail.
+	waiting atomic.Int64
 }
 
 // position is how far an edge has come with a resource.
@@ -68,8 +71,10 @@ const (
 	pageEvents = 64
 	// batchBytes is how many bytes of objects a batch holds at most, unless a single object is larger.
 	batchBytes = 256 << 10
-	// maxMail bounds what may wait for run.
-	maxMail = 4096
+	// maxMail and maxMailBytes bound what may wait for run. An edge may send the inventory of a large resource at a time when
+	// run waits for that edge to read, so that there must be room for it.
+	maxMail      = 4096
+	maxMailBytes = 64 << 20
 )
 
 func newSession(
@@ -310,29 +315,42 @@ func (s *session) receive() {
 }
 
 func (s *session) handle(req *tombolov1.SyncRequest) error {
+	if s.waiting.Load() > maxMailBytes {
+		return status.Error(codes.ResourceExhausted, "the edge sends more than the hub can take")
+	}
 	switch m := req.GetMessage().(type) {
 	case *tombolov1.SyncRequest_Ack:
 		s.received.Store(max(s.received.Load(), int64(min(m.Ack.GetReceivedBytes(), 1<<62)))) //nolint:gosec // bounded
 		s.post(func(context.Context) error { return s.acked(m.Ack) })
 	case *tombolov1.SyncRequest_Inventory:
-		s.post(func(ctx context.Context) error { return s.inventory(ctx, m.Inventory) })
+		s.deliver(req, func(ctx context.Context) error { return s.inventory(ctx, m.Inventory) })
 	case *tombolov1.SyncRequest_Ranges:
-		s.post(func(ctx context.Context) error { return s.ranges(ctx, m.Ranges) })
+		s.deliver(req, func(ctx context.Context) error { return s.ranges(ctx, m.Ranges) })
 	case *tombolov1.SyncRequest_Demand:
-		s.post(func(ctx context.Context) error { return s.demanded(ctx, m.Demand) })
+		s.deliver(req, func(ctx context.Context) error { return s.demanded(ctx, m.Demand) })
 	case *tombolov1.SyncRequest_DocumentNeed:
-		s.post(func(ctx context.Context) error { return s.documentNeed(ctx, m.DocumentNeed) })
+		s.deliver(req, func(ctx context.Context) error { return s.documentNeed(ctx, m.DocumentNeed) })
 	case *tombolov1.SyncRequest_Question:
-		s.post(func(ctx context.Context) error { return s.question(ctx, m.Question) })
+		s.deliver(req, func(ctx context.Context) error { return s.question(ctx, m.Question) })
 	case *tombolov1.SyncRequest_Need:
 		if !s.can.patches {
 			return status.Error(codes.InvalidArgument, "a Need is out of place here: patches were not agreed on")
 		}
-		s.post(func(ctx context.Context) error { return s.need(ctx, m.Need) })
+		s.deliver(req, func(ctx context.Context) error { return s.need(ctx, m.Need) })
 	default:
 		return status.Errorf(codes.InvalidArgument, "a %T is out of place here", m)
 	}
 	return nil
+}
+
+// deliver has run take in a message, which counts as waiting until then.
+func (s *session) deliver(req *tombolov1.SyncRequest, take func(context.Context) error) {
+	size := int64(proto.Size(req))
+	s.waiting.Add(size)
+	s.post(func(ctx context.Context) error {
+		s.waiting.Add(-size)
+		return take(ctx)
+	})
 }
 
 func (s *session) acked(a *tombolov1.Ack) error {

@@ -138,9 +138,9 @@ func (d *demo) introduction() string {
 	text := "\nready. The edge serves http://" + api + ", whatever happens to the link. Try, in another terminal:\n\n"
 	if d.cloud.Embedded != nil {
 		c := d.cloud.API.Addr().String()
-		text += "  kubectl --server http://" + c + " -n shop create configmap greeting --from-literal=text=hello   # in the cloud\n" +
-			"  kubectl --server http://" + api + " -n shop get configmap greeting -o yaml                    # at the edge\n" +
-			"  kubectl --server http://" + c + " -n shop label pod till-1 shift=night                        # in the cloud\n"
+		text += "  kubectl --server http://" + c + " -n shop create configmap greeting --from-literal=text=hello # in the cloud\n" +
+			"  kubectl --server http://" + api + " -n shop get configmap greeting # at the edge\n" +
+			"  kubectl --server http://" + c + " -n shop label pod till-1 shift=night # in the cloud\n"
 	}
 	return text +
 		"  kubectl --server http://" + api + " get pods -A\n" +

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"time"
@@ -34,15 +35,9 @@ func (c *Config) setDefaults() error {
 	if c.Edge == "" || c.Link == nil {
 		return errors.New("call: an edge's name and a link are required")
 	}
-	if c.MaxURI == 0 {
-		c.MaxURI = 64 << 10
-	}
-	if c.MaxHeader == 0 {
-		c.MaxHeader = 128 << 10
-	}
-	if c.Patience == 0 {
-		c.Patience = 10 * time.Minute
-	}
+	c.MaxURI = cmp.Or(c.MaxURI, 64<<10)
+	c.MaxHeader = cmp.Or(c.MaxHeader, 128<<10)
+	c.Patience = cmp.Or(c.Patience, 10*time.Minute)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

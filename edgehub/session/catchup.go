@@ -133,6 +133,7 @@ func resourceOf(gr schema.GroupResource, info *tombolov1.ResourceInfo) *watchlog
 	res := &watchlog.Resource{
 		Group: gr.Group, Version: info.GetVersion(), Name: gr.Resource, Kind: info.GetKind(), ListKind: info.GetListKind(),
 		Namespaced: info.GetNamespaced(), Custom: info.GetCustom(), Columns: string(info.GetColumns()),
+		Deprecated: info.GetDeprecated(),
 	}
 	for _, f := range info.GetFields() {
 		res.Fields = append(res.Fields, watchlog.Field{

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"time"
@@ -46,15 +47,9 @@ func (c *Config) setDefaults() error {
 		return errors.New("session: a store and transport credentials are required")
 	}
 	c.OnDemandExpiry = max(0, c.OnDemandExpiry)
-	if c.MaxBackoff == 0 {
-		c.MaxBackoff = time.Minute
-	}
-	if c.MinBackoff == 0 {
-		c.MinBackoff = 500 * time.Millisecond
-	}
-	if c.ConnectTimeout == 0 {
-		c.ConnectTimeout = 10 * time.Second
-	}
+	c.MaxBackoff = cmp.Or(c.MaxBackoff, time.Minute)
+	c.MinBackoff = cmp.Or(c.MinBackoff, 500*time.Millisecond)
+	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, 10*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 
 	"go.etcd.io/bbolt"
@@ -65,19 +63,4 @@ func eachArrival(tx *bbolt.Tx, fn func(k, v []byte) error) error {
 		return each(b, "arrivals", fn)
 	}
 	return nil
-}
-
-// zstdMagic is what every frame begins with, and no text: it is not UTF-8.
-var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
-
-// unpackStored returns the body that is stored as b, which is kept. Older versions stored texts.
-func unpackStored(b []byte) (apidoc.Body, error) {
-	if len(b) > 0 && !bytes.HasPrefix(b, zstdMagic) {
-		return apidoc.Pack(b), nil
-	}
-	body, err := apidoc.Unpack(b)
-	if err != nil {
-		return body, errors.Join(ErrCorrupt, err)
-	}
-	return body, nil
 }

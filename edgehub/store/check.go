@@ -76,13 +76,11 @@ func (r *Report) contents(tx *bbolt.Tx) {
 	}))
 	r.note(each(tx.Bucket(bucketDocuments), "documents", func(k, v []byte) error {
 		r.Documents++
-		_, err := decodeDocument(k, v)
-		r.note(err)
+		r.note(verifyDocument(k, v))
 		return nil
 	}))
 	r.note(eachArrival(tx, func(k, v []byte) error {
-		_, err := decodeDocument(k, v)
-		r.note(err)
+		r.note(verifyDocument(k, v))
 		return nil
 	}))
 	r.note(each(tx.Bucket(bucketInfo), "info", func(k, v []byte) error {

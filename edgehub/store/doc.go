@@ -28,7 +28,7 @@
 //	    index                key → id and rev of the live version
 //	    events               seq → one event, by the ids of the versions it leads from and to
 //	    staged               key → id and rev of a staged version; id 0 is a deletion
-//	documents                path and accept → one API document, its text as a zstd frame
+//	documents                path and accept → one API document: its text as a zstd frame, size and hash of the text
 //	arrivals                 the same for documents that came in and wait for others; there once it was needed
 //	info                     small facts by name
 //

@@ -95,7 +95,7 @@ func documentKey(d apidoc.Document) string { return d.Path + "\x00" + d.Accept }
 // encodeDocument returns the value stored for d: what its key does not say.
 func encodeDocument(d apidoc.Document) []byte {
 	b := appendText(appendText(nil, d.MediaType), d.ETag)
-	return seal([]byte(documentKey(d)), append(b, d.Body.Frame()...))
+	return seal([]byte(documentKey(d)), appendBody(b, d.Body))
 }
 
 // decodeDocument returns the document stored as k and v, in memory of its own.
@@ -114,7 +114,7 @@ func decodeDocument(k, v []byte) (d apidoc.Document, err error) {
 			return d, fmt.Errorf("document %q: %w", k, err)
 		}
 	}
-	if d.Body, err = unpackStored(bytes.Clone(b)); err != nil {
+	if d.Body, err = readBody(bytes.Clone(b)); err != nil {
 		return d, fmt.Errorf("document %q: %w", k, err)
 	}
 	return d, nil

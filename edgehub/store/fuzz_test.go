@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/tombolo-sync/tombolo/internal/apidoc"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
@@ -21,6 +22,7 @@ func FuzzRecords(f *testing.F) {
 	f.Add(entry{id: 1, rev: 2}.encode())
 	f.Add(seal([]byte("k"), []byte("payload")))
 	f.Add(append(appendText(appendText(nil, "application/json"), `"etag"`), "{}"...))
+	f.Add(appendBody(appendText(appendText(nil, "m"), "e"), apidoc.Pack([]byte("{}"))))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if e, err := decodeEvent(b); complains(t, err) == nil && !bytes.Equal(e.encode(), b) {
 			t.Errorf("event %+v", e)

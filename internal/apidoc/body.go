@@ -61,6 +61,15 @@ func Unpack(frame []byte) (Body, error) {
 	return Body{frame: frame, size: m.size, sum: sum(m.hash)}, nil
 }
 
+// Restore returns a body whose Frame, Len and Sum were kept, without reading it: whoever kept them has to know that they are
+// what they were. ErrMalformed for what no body has.
+func Restore(frame []byte, size int, sum Hash) (Body, error) {
+	if len(frame) == 0 || len(frame) > MaxFrame || size <= 0 || size > MaxText {
+		return Body{}, fmt.Errorf("%w: a frame of %d bytes for %d", ErrMalformed, len(frame), size)
+	}
+	return Body{frame: frame, size: size, sum: sum}, nil
+}
+
 // meter measures a text.
 type meter struct {
 	hash hash.Hash
@@ -79,6 +88,9 @@ func (b Body) Frame() []byte { return b.frame }
 
 // Len returns the size of the text in bytes.
 func (b Body) Len() int { return b.size }
+
+// Sum returns the SHA-256 of the text, cut to 128 bits; zero for an empty one.
+func (b Body) Sum() Hash { return b.sum }
 
 // Text returns the text, in memory of its own. An error means that the memory or file that held the body was damaged.
 func (b Body) Text() ([]byte, error) {

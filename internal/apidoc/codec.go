@@ -18,7 +18,8 @@ var encoders = sync.Pool{New: func() any {
 	return built(e, err)
 }}
 
-// decoders are those that are kept. What needs one more makes it and lets it go: each holds a window.
+// decoders are those that are kept. What needs one more makes it and lets it go: each holds a window. They are made here,
+// not when they are needed first, because a decoder has a channel, which belongs to the bubble of a test that makes it.
 var decoders = func() chan *zstd.Decoder {
 	c := make(chan *zstd.Decoder, 2)
 	for range cap(c) {

@@ -176,8 +176,8 @@ func TestWarningsOnlyWithoutProof(t *testing.T) {
 		t.Error("a Warning that has no reason")
 	}
 	s.cut()
-	if began := time.Now(); !warned(s.local, "") || !warned(s.local, "?resourceVersion=0") || time.Since(began) > 2*time.Second {
-		t.Errorf("no Warning without a link, or late: %v", time.Since(began))
+	if !warned(s.local, "") || !warned(s.local, "?resourceVersion=0") {
+		t.Error("no Warning without a link")
 	}
 	s.heal()
 	eventually(t, func() error {

@@ -63,7 +63,8 @@ func (t *Table[K, V]) Ask(ctx context.Context, key K, want uint64) (V, error) {
 	return t.take(ctx, key, want, false)
 }
 
-// Join is Ask for questions whose answers don't grow old: the round that is under way will do.
+// Join is Ask for questions whose answers don't grow old: the round that is under way will do, unless everybody else has
+// given it up.
 func (t *Table[K, V]) Join(ctx context.Context, key K, want uint64) (V, error) {
 	return t.take(ctx, key, want, true)
 }
@@ -101,7 +102,7 @@ func (t *Table[K, V]) enter(key K, want uint64, running bool) (*turn[V], error) 
 		t.rows[key] = r
 		t.wg.Add(1)
 		go t.run(key, r)
-	case running:
+	case running && !r.now.abandoned():
 		u = r.now
 	default:
 		if r.next == nil {
@@ -114,12 +115,15 @@ func (t *Table[K, V]) enter(key K, want uint64, running bool) (*turn[V], error) 
 	return u, nil
 }
 
+// abandoned tells whether a round is ending because nobody waits for it. The caller holds Table.mu.
+func (u *turn[V]) abandoned() bool { return u.parts == 0 && u.cancel != nil }
+
 // leave ends a round that nobody waits for any more.
 func (t *Table[K, V]) leave(u *turn[V]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u.parts--
-	if u.parts == 0 && u.cancel != nil {
+	if u.abandoned() {
 		u.cancel()
 	}
 }

@@ -77,6 +77,31 @@ func TestJoinTakesTheRoundUnderWay(t *testing.T) {
 	})
 }
 
+func TestJoinTakesNoPartInARoundThatWasGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		tab := NewTable(ctx, time.Minute, 1, func(ctx context.Context, _ string, _ func() uint64) (int, error) {
+			select {
+			case <-time.After(time.Second):
+				return 1, nil
+			case <-ctx.Done():
+				time.Sleep(time.Second) // what is cancelled takes its time
+				return 0, ctx.Err()
+			}
+		})
+		short, done := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer done()
+		if _, err := tab.Join(short, "a", 0); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("who gave up got %v", err)
+		}
+		if got, err := tab.Join(t.Context(), "a", 0); got != 1 || err != nil {
+			t.Errorf("who came then got %d, %v", got, err)
+		}
+		cancel()
+		tab.Wait()
+	})
+}
+
 func TestRoundsThatNobodyWaitsForEnd(t *testing.T) {
 	table(t, func(t *testing.T, tab *Table[string, time.Time], rounds *[]uint64) {
 		start := time.Now()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -46,8 +47,10 @@ func Server(h http.Handler) *http.Server {
 
 // HTTP serves srv on lis until ctx ends, and then returns nil once all requests have ended, or were cut after a grace
 // period. The contexts of requests end with ctx, so that long-running ones return. With srv.TLSConfig only TLS is spoken.
-// HTTP/2 is for whoever knows it, without TLS too.
-func HTTP(ctx context.Context, lis net.Listener, srv *http.Server) error {
+// HTTP/2 is for whoever knows it, without TLS too. What the server has to say of connections, failed handshakes and the
+// like, goes to logger.
+func HTTP(ctx context.Context, lis net.Listener, srv *http.Server, logger *slog.Logger) error {
+	srv.ErrorLog = slog.NewLogLogger(logger.With("addr", lis.Addr()).Handler(), slog.LevelWarn)
 	srv.Protocols = new(http.Protocols)
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetHTTP2(srv.TLSConfig != nil)

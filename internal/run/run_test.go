@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func TestHTTPEndsWithItsContextAndSoDoRequests(t *testing.T) {
 			close(begun)
 			<-r.Context().Done()
 			_, _ = io.WriteString(w, "over")
-		})))
+		})), slog.New(slog.DiscardHandler))
 	}()
 	got := make(chan string, 1)
 	go func() {

@@ -1,16 +1,20 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/tombolo-sync/tombolo/internal/pki"
 	"github.com/tombolo-sync/tombolo/internal/pki/pkitest"
 )
 
-// TestHTTPSpeaksHTTP2OverTLS also wants that plain HTTP is refused then: a token must not travel in the clear.
+// TestHTTPSpeaksHTTP2OverTLS also wants that plain HTTP is refused then, and that the log has it: a token must not
+// travel in the clear.
 func TestHTTPSpeaksHTTP2OverTLS(t *testing.T) {
 	files := pkitest.NewCA(t).Issue(t, "edge-1")
 	serving, err := pki.Serving(files.Cert, files.Key)
@@ -29,7 +33,8 @@ func TestHTTPSpeaksHTTP2OverTLS(t *testing.T) {
 	srv := Server(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	srv.TLSConfig = serving
 	ended := make(chan error, 1)
-	go func() { ended <- HTTP(ctx, lis, srv) }()
+	var log bytes.Buffer
+	go func() { ended <- HTTP(ctx, lis, srv, slog.New(slog.NewTextHandler(&log, nil))) }()
 
 	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: trust.RootCAs}}
 	client := &http.Client{Transport: transport}
@@ -50,5 +55,8 @@ func TestHTTPSpeaksHTTP2OverTLS(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+	if said := log.String(); !strings.Contains(said, "level=WARN") || !strings.Contains(said, "TLS handshake error") {
+		t.Errorf("logged of the plain request: %q", said)
 	}
 }

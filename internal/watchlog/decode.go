@@ -57,16 +57,35 @@ func (n *fieldNode) add(path []string, field int) {
 // Decode returns the object that raw encodes. It keeps raw, which must not be changed afterwards. It fails with
 // ErrMalformed when raw is not one JSON object with a name and a resourceVersion that is a positive decimal number.
 func (d *Decoder) Decode(raw []byte) (*Object, error) {
+	o, rest, err := d.decodeFirst(raw)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%w: %s: %w: data after the object", ErrMalformed, d.res.GroupResource(), errSyntax)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// decodeFirst returns the object that raw begins with and what follows it. White space that nothing follows belongs to the
+// object.
+func (d *Decoder) decodeFirst(raw []byte) (o *Object, rest []byte, err error) {
 	p := parser{d: d, o: &Object{json: raw, custom: d.res.Custom}}
 	p.s.buf = raw
 	d.mu.Lock()
-	err := p.object()
+	err = p.object()
 	d.mu.Unlock()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrMalformed, d.res.GroupResource(), err)
+		return nil, nil, fmt.Errorf("%w: %s: %w", ErrMalformed, d.res.GroupResource(), err)
 	}
-	p.o.sum = crc32.Checksum(raw, castagnoli)
-	return p.o, nil
+	end := p.s.pos
+	if p.s.space(); p.s.pos == len(raw) {
+		p.o.sum = crc32.Checksum(raw, castagnoli)
+		return p.o, nil, nil
+	}
+	p.o.json = raw[:end:end]
+	p.o.sum = crc32.Checksum(p.o.json, castagnoli)
+	return p.o, raw[end:], nil
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -90,10 +109,6 @@ func (p *parser) object() error {
 	}
 	if err := p.s.object(p.member); err != nil {
 		return err
-	}
-	p.s.space()
-	if p.s.pos != len(p.s.buf) {
-		return fmt.Errorf("%w: data after the object", errSyntax)
 	}
 	return p.finish()
 }

@@ -17,6 +17,9 @@ type Resource struct {
 	Custom bool    `json:"custom"`
 	Fields []Field `json:"fields,omitempty"`
 
+	// Deprecated is what clients are warned of when they use the version; empty when it is not deprecated.
+	Deprecated string `json:"deprecated,omitempty"`
+
 	// Columns are the columns of the resource's table: the JSON of the columnDefinitions as the API server gave it. Empty
 	// when it gives no tables of the resource.
 	Columns string `json:"columns,omitempty"`

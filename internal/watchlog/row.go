@@ -20,23 +20,31 @@ func (o *Object) Same(other *Object) bool {
 // DecodeRow is Decode for an object with the cells of its row, which may be empty. It keeps both slices.
 func (d *Decoder) DecodeRow(raw, cells []byte) (*Object, error) {
 	o, err := d.Decode(raw)
-	if err != nil || len(cells) == 0 {
-		return o, err
+	if err != nil {
+		return nil, err
+	}
+	return d.withCells(o, cells)
+}
+
+// DecodeJoined is DecodeRow for an object's JSON and its cells, one right behind the other.
+func (d *Decoder) DecodeJoined(raw []byte) (*Object, error) {
+	o, cells, err := d.decodeFirst(raw)
+	if err != nil {
+		return nil, err
+	}
+	return d.withCells(o, cells)
+}
+
+// withCells gives cells, which may be empty, to an object that has none and that nobody else has seen.
+func (d *Decoder) withCells(o *Object, cells []byte) (*Object, error) {
+	if len(cells) == 0 {
+		return o, nil
 	}
 	if err := checkCells(cells); err != nil {
 		return nil, fmt.Errorf("%w: %s %s: cells: %w", ErrMalformed, d.res.GroupResource(), o.key, err)
 	}
 	o.cells, o.sum = cells, crc32.Update(o.sum, castagnoli, cells)
 	return o, nil
-}
-
-// DecodeJoined is DecodeRow for an object's JSON and its cells, one right behind the other.
-func (d *Decoder) DecodeJoined(raw []byte) (*Object, error) {
-	json, cells, err := SplitJoined(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrMalformed, d.res.GroupResource(), err)
-	}
-	return d.DecodeRow(json, cells)
 }
 
 // SplitJoined returns the parts of an object's JSON and its cells that lie one right behind the other. It fails when raw

@@ -1,7 +1,9 @@
 package watchlog
 
 import (
+	"encoding/binary"
 	"errors"
+	"math/bits"
 	"strconv"
 	"unicode/utf8"
 )
@@ -74,20 +76,41 @@ func (s *scanner) str() ([]byte, error) {
 		return nil, errSyntax
 	}
 	start := s.pos
-	for s.pos < len(s.buf) {
-		switch c := s.buf[s.pos]; {
-		case c == '"':
+	for {
+		s.plain()
+		if s.pos >= len(s.buf) {
+			return nil, errSyntax
+		}
+		switch s.buf[s.pos] {
+		case '"':
 			s.pos++
 			return s.buf[start : s.pos-1], nil
-		case c == '\\':
+		case '\\':
 			s.pos += 2
-		case c < ' ':
-			return nil, errSyntax
 		default:
-			s.pos++
+			return nil, errSyntax
 		}
 	}
-	return nil, errSyntax
+}
+
+// plain moves to the next byte that means something inside a string: a quote, a backslash or a control character. Most
+// bytes of an object lie in strings, so it looks at eight at once.
+func (s *scanner) plain() {
+	const ones = 0x0101010101010101
+	for s.pos+8 <= len(s.buf) {
+		x := binary.LittleEndian.Uint64(s.buf[s.pos:])
+		quote, slash := x^'"'*ones, x^'\\'*ones
+		// The high bit of a byte is set where the byte is zero, or below a space. Borrows reach only bytes behind such a one.
+		found := ((quote-ones)&^quote | (slash-ones)&^slash | (x-' '*ones)&^x) & (0x80 * ones)
+		if found != 0 {
+			s.pos += bits.TrailingZeros64(found) / 8
+			return
+		}
+		s.pos += 8
+	}
+	for s.pos < len(s.buf) && s.buf[s.pos] >= ' ' && s.buf[s.pos] != '"' && s.buf[s.pos] != '\\' {
+		s.pos++
+	}
 }
 
 // value consumes one value of any type and returns its bytes.

@@ -21,14 +21,6 @@ func For(group, resource string) []watchlog.Field {
 	return table[schema.GroupResource{Group: group, Resource: resource}]
 }
 
-// Aliases returns the other spellings of labels of a resource that kube-apiserver accepts, by alias; nil when none.
-func Aliases(group, resource string) map[string]string {
-	if group == "" && resource == "pods" {
-		return map[string]string{"spec.host": "spec.nodeName"}
-	}
-	return nil
-}
-
 // table is never changed.
 var table = map[schema.GroupResource][]watchlog.Field{
 	core("pods"): {

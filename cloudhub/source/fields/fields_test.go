@@ -64,12 +64,3 @@ func TestForIsNilWithoutLabels(t *testing.T) {
 		}
 	}
 }
-
-func TestAliases(t *testing.T) {
-	if got := fields.Aliases("", "pods")["spec.host"]; got != "spec.nodeName" {
-		t.Errorf("spec.host stands for %q", got)
-	}
-	if fields.Aliases("", "nodes") != nil {
-		t.Error("nodes have aliases")
-	}
-}

@@ -59,7 +59,7 @@ func (k *Kube) tryDescribe(ctx context.Context, gr schema.GroupResource) (*descr
 	d := &description{client: client, resource: &watchlog.Resource{
 		Group: gr.Group, Version: s.version, Name: gr.Resource,
 		Kind: s.kind, ListKind: p.listKind, Namespaced: s.namespaced, Custom: p.custom,
-		Fields: fields.For(gr.Group, gr.Resource),
+		Fields: fields.For(gr.Group, gr.Resource), Deprecated: p.deprecated,
 	}}
 	c, err := k.customDefinition(ctx, d.resource)
 	if err != nil {
@@ -67,6 +67,9 @@ func (k *Kube) tryDescribe(ctx context.Context, gr schema.GroupResource) (*descr
 	}
 	if d.resource.Custom {
 		d.resource.Fields, d.generation = c.fields, c.generation
+		if d.generation > 0 { // else there is only what the server said
+			d.resource.Deprecated = c.deprecated
+		}
 	}
 	return d, d.describeTable(ctx, c)
 }
@@ -93,6 +96,7 @@ type custom struct {
 	generation int64 // of the whole CRD
 	fields     []watchlog.Field
 	columns    printerColumns
+	deprecated string // what clients of the version are warned of; empty when it is not deprecated
 }
 
 // printer is what Resource.Printer says.
@@ -133,6 +137,10 @@ func readCustom(crd []byte, version string) (custom, error) {
 	if err != nil {
 		return custom{}, err
 	}
+	deprecated, err := readDeprecation(crd, version)
+	if err != nil {
+		return custom{}, err
+	}
 	var body struct {
 		Metadata struct {
 			Generation int64 `json:"generation"`
@@ -141,7 +149,7 @@ func readCustom(crd []byte, version string) (custom, error) {
 	if err := json.Unmarshal(crd, &body); err != nil {
 		return custom{}, fmt.Errorf("CRD: %w", err)
 	}
-	return custom{body.Metadata.Generation, fields, columns}, nil
+	return custom{body.Metadata.Generation, fields, columns, deprecated}, nil
 }
 
 // selectableFields reads spec.versions[].selectableFields of a CRD. A label is the JSON path without its leading dot,

@@ -51,6 +51,7 @@ type fakeResource struct {
 	columns     string                  // of its table; "" when it has none
 	printed     string                  // what the second cell begins with
 	noTable     bool                    // tables are refused with 406
+	warning     string                  // sent with every list
 	held        bool                    // watches of whole objects show nothing
 }
 

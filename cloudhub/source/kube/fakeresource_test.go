@@ -58,6 +58,9 @@ func (f *fakeAPI) serveList(w http.ResponseWriter, req *http.Request, r *fakeRes
 		}
 		items = append(items, r.objects[k].json)
 	}
+	if r.warning != "" {
+		w.Header().Set("Warning", `299 - "`+r.warning+`"`)
+	}
 	list, rv := strings.Join(items, ","), r.spell(f.rev)
 	if r.noTable && strings.Contains(req.Header.Get("Accept"), "as=Table") {
 		fail(w, http.StatusNotAcceptable, "NotAcceptable", "the resource does not support being converted to a Table")

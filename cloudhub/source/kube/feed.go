@@ -83,7 +83,7 @@ func (f *feed) refuse(ctx context.Context, err error) {
 		err = source.ErrStopped
 	}
 	f.err = err
-	f.condition.set(Refused, err)
+	f.condition.set(refused, err)
 	f.kube.refused(f)
 	close(f.ready)
 }
@@ -103,7 +103,7 @@ func (f *feed) requestFailed(err error) {
 	f.kube.metrics.failures.WithLabelValues(f.gr.String()).Inc()
 	f.store.past.doubt()
 	f.entries.SetLost(time.Now())
-	if f.condition.set(Failing, err) {
+	if f.condition.set(failing, err) {
 		f.log.Warn("resource can't be followed, trying again", "error", err, "rev", f.entries.Rev())
 	}
 	if apierrors.IsNotFound(err) {
@@ -134,7 +134,7 @@ func (f *feed) replaced(objects, delta int, first bool) {
 // lost hears that an event could not be stored.
 func (f *feed) lost(err error) {
 	f.entries.SetLost(time.Now())
-	f.condition.set(Failing, err)
+	f.condition.set(failing, err)
 	f.log.Error("what the cloud said does not fit the log, reading everything again", "error", err)
 }
 
@@ -147,7 +147,7 @@ func (f *feed) rewound(err error) {
 // live notes that the log follows the cloud.
 func (f *feed) live() {
 	f.entries.SetFollowing()
-	if f.condition.set(Live, nil) {
+	if f.condition.set(live, nil) {
 		f.log.Info("resource is live", "rev", f.entries.Rev(), "objects", f.entries.Snapshot().Len())
 	}
 }

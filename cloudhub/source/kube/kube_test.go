@@ -183,7 +183,7 @@ func TestForbiddenResourceIsRefusedAndAskedAgainLater(t *testing.T) {
 		if n := api.count("pods"); n != 1 {
 			t.Errorf("%d requests for ten refusals", n)
 		}
-		if s, ok := h.Status(pods); !ok || s.Phase != Refused || !apierrors.IsForbidden(s.Err) {
+		if s, ok := h.status(pods); !ok || s.phase != refused || !apierrors.IsForbidden(s.err) {
 			t.Errorf("status %+v", s)
 		}
 		api.set(func() { api.resources[0].status = 0 })
@@ -204,12 +204,12 @@ func TestResourceForbiddenLaterStaysOpenAndDoesNotSpin(t *testing.T) {
 		if n := api.count("pods") - before; n < 10 || n > 500 {
 			t.Errorf("%d requests in an hour", n)
 		}
-		if s, _ := h.Status(pods); s.Phase != Failing || !apierrors.IsForbidden(s.Err) || s.Rev != log.Rev() {
+		if s, _ := h.status(pods); s.phase != failing || !apierrors.IsForbidden(s.err) || s.rev != log.Rev() {
 			t.Errorf("status %+v", s)
 		}
 		api.set(func() { r.status = 0 })
 		h.until(log, r.put("ns", "a", "", ""))
-		if s, _ := h.Status(pods); s.Phase != Live || s.Err != nil || s.Objects != 1 || s.Users != 1 {
+		if s, _ := h.status(pods); s.phase != live || s.err != nil || s.objects != 1 || s.users != 1 {
 			t.Errorf("status %+v", s)
 		}
 	})
@@ -224,7 +224,7 @@ func TestResourceWithoutNumericRevisionsIsRefused(t *testing.T) {
 			if !errors.Is(err, source.ErrUnordered) {
 				t.Errorf("resourceVersion %q: %v, want ErrUnordered", rv, err)
 			}
-			if s, _ := h.Status(pods); s.Phase != Refused || !errors.Is(s.Err, source.ErrUnordered) {
+			if s, _ := h.status(pods); s.phase != refused || !errors.Is(s.err, source.ErrUnordered) {
 				t.Errorf("status %+v", s)
 			}
 		})
@@ -245,8 +245,8 @@ func TestUnknownAndUnwatchableResourcesAreRefused(t *testing.T) {
 		if n := api.count("/apis?") - documents; n > 2 {
 			t.Errorf("discovery was asked %d times for what does not exist", n)
 		}
-		if got := h.Statuses(); len(got) != 0 {
-			t.Errorf("unknown names are remembered: %+v", got)
+		if _, ok := h.status(schema.GroupResource{Group: "no.such", Resource: "things"}); ok {
+			t.Error("unknown names are remembered")
 		}
 		if _, _, err := h.Open(h.t.Context(), schema.GroupResource{Resource: "bindings"}); !errors.Is(err, source.ErrNotWatchable) {
 			t.Errorf("bindings: %v", err)
@@ -266,7 +266,7 @@ func TestResourceIsSharedAndStoppedWhenIdle(t *testing.T) {
 		releaseFirst()
 		releaseFirst() // only the first call counts
 		time.Sleep(time.Hour)
-		if s, _ := h.Status(pods); s.Users != 1 || api.count("pods", "sendInitialEvents") != 1 {
+		if s, _ := h.status(pods); s.users != 1 || api.count("pods", "sendInitialEvents") != 1 {
 			t.Errorf("status %+v after %d lists", s, api.count("pods", "sendInitialEvents"))
 		}
 		releaseSecond()
@@ -282,7 +282,7 @@ func TestResourceIsSharedAndStoppedWhenIdle(t *testing.T) {
 		if err := first.Commit(watchlog.Batch{Rev: first.Rev()}); !errors.Is(err, source.ErrIdle) {
 			t.Errorf("idle log: %v, want ErrIdle", err)
 		}
-		if _, ok := h.Status(pods); ok {
+		if _, ok := h.status(pods); ok {
 			t.Error("an idle resource still has a status")
 		}
 		fourth := h.follow(pods)

@@ -1,11 +1,9 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -88,7 +86,6 @@ func (k *Kube) startFeedLocked(gr schema.GroupResource) *feed {
 		kube: k, gr: gr, log: k.log.With("resource", gr.String()), cancel: cancel, ready: make(chan struct{}),
 		events: k.metrics.events.WithLabelValues(gr.String()),
 	}
-	f.condition.set(Starting, nil)
 	k.feeds[gr] = f
 	k.tasks.Add(1)
 	go func() {
@@ -147,40 +144,4 @@ func (k *Kube) refused(f *feed) {
 	if errors.Is(f.err, source.ErrUnknownResource) && k.feeds[f.gr] == f {
 		delete(k.feeds, f.gr)
 	}
-}
-
-// Status returns how a resource is doing; false when nobody has asked for it lately.
-func (k *Kube) Status(gr schema.GroupResource) (Status, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	f := k.feeds[gr]
-	if f == nil {
-		return Status{}, false
-	}
-	return f.statusLocked(), true
-}
-
-// Statuses returns how all resources are doing that were asked for lately, by name.
-func (k *Kube) Statuses() []Status {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	all := make([]Status, 0, len(k.feeds))
-	for _, f := range k.feeds {
-		all = append(all, f.statusLocked())
-	}
-	slices.SortFunc(all, func(a, b Status) int {
-		return cmp.Compare(a.Resource.GroupResource().String(), b.Resource.GroupResource().String())
-	})
-	return all
-}
-
-// statusLocked returns the feed's status. Kube.mu is held.
-func (f *feed) statusLocked() Status {
-	s := Status{Resource: f.gr.WithVersion(""), Users: f.users}
-	s.Phase, s.Since, s.Err = f.condition.get()
-	if f.isOpen() {
-		snap := f.entries.Snapshot()
-		s.Resource, s.Rev, s.Objects = f.resource.GroupVersionResource(), snap.Rev(), snap.Len()
-	}
-	return s
 }

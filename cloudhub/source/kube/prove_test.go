@@ -156,6 +156,12 @@ func TestQuietResourceIsProvedAtOnce(t *testing.T) {
 		if took := time.Since(start); took != 0 {
 			t.Errorf("it took %v", took)
 		}
+		if n := api.count("/api/v1/pods?", "metadata.name=-"); n != 0 {
+			t.Errorf("%d times the API server was asked to look through all pods for none", n)
+		}
+		if n := api.count("/api/v1/namespaces/-/pods?", "metadata.name=-"); n == 0 {
+			t.Error("the cloud's revision was not asked for")
+		}
 	})
 }
 

@@ -49,6 +49,8 @@ func (k *Kube) verdict(ctx context.Context, f *feed) error {
 		return fmt.Errorf("%s: %w: selectable fields", f.gr, source.ErrRedefined)
 	case r.Columns != "" && def.printer() != r.Printer:
 		return fmt.Errorf("%s: %w: printer columns", f.gr, source.ErrRedefined)
+	case def.generation > 0 && def.deprecated != r.Deprecated:
+		return fmt.Errorf("%s: %w: deprecation", f.gr, source.ErrRedefined)
 	case def.generation != f.generation:
 		f.generation = def.generation
 		f.log.Info("the CRD has changed: everything is read again", "generation", def.generation)

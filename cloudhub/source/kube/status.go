@@ -5,56 +5,38 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Phase says how far a resource is.
-type Phase string
+// phase says how far a resource is.
+type phase uint8
 
-// The phases of a resource.
 const (
-	Starting Phase = "starting" // being looked up, or its first state is being read
-	Live     Phase = "live"     // its log follows the cloud
-	Failing  Phase = "failing"  // the cloud refuses or can't be reached; retried. The log, if there is one, may be behind
-	Refused  Phase = "refused"  // could not be opened; tried again by a later Open
+	starting phase = iota // being looked up, or its first state is being read
+	live                  // its log follows the cloud
+	failing               // the cloud refuses or can't be reached; retried. The log, if there is one, may be behind
+	refused               // could not be opened; tried again by a later Open
 )
 
-// Status says how a resource is doing.
-type Status struct {
-	Resource schema.GroupVersionResource // Version is empty until it is known
-	Phase    Phase
-	Since    time.Time // when the phase began
-	Err      error     // why it is Failing or Refused
-	Users    int       // how many have it open
-	Rev      uint64    // the log's position; 0 before the first state
-	Objects  int
-}
-
-// condition is the part of a status that requests decide.
+// condition is how a resource is doing.
 type condition struct {
 	mu    sync.Mutex // guards all below
-	phase Phase
-	since time.Time
-	err   error
+	phase phase
+	err   error // why it is failing or refused
 }
 
 // set tells whether that is news: another phase than before.
-func (c *condition) set(phase Phase, err error) bool {
+func (c *condition) set(p phase, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.err = err
-	if c.phase == phase {
-		return false
-	}
-	c.phase, c.since = phase, time.Now()
-	return true
+	news := c.phase != p
+	c.phase, c.err = p, err
+	return news
 }
 
-func (c *condition) get() (Phase, time.Time, error) {
+func (c *condition) get() (phase, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.phase, c.since, c.err
+	return c.phase, c.err
 }
 
 // lostFor is how long all resources in use must have been failing for the source to be of no use.
@@ -80,7 +62,7 @@ func (k *Kube) Ready() error {
 		if !is || time.Since(since) < lostFor {
 			return nil
 		}
-		_, _, err := f.condition.get()
+		_, err := f.condition.get()
 		lost = fmt.Errorf("the API server is lost since %s: %w", since.UTC().Format(time.RFC3339), err)
 	}
 	return lost

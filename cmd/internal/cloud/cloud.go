@@ -44,15 +44,16 @@ func Run(ctx context.Context, cfg Config) error {
 func serve(ctx context.Context, cfg Config) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return cfg.Hub.Run(ctx) })
+	g.Go(func() error { run.ReturnMemory(ctx); return nil })
 	if cfg.Embedded != nil {
-		g.Go(func() error { return run.HTTP(ctx, cfg.API, litesrv.NewHTTPServer(cfg.Handler)) })
+		g.Go(func() error { return run.HTTP(ctx, cfg.API, litesrv.NewHTTPServer(cfg.Handler), cfg.Logger) })
 	}
 	if cfg.HTTP != nil {
 		h := obs.Handler(cfg.Metrics, cfg.Hub.Ready)
 		if cfg.Profiles {
 			h = obs.WithProfiles(h)
 		}
-		g.Go(func() error { return run.HTTP(ctx, cfg.HTTP, run.Server(h)) })
+		g.Go(func() error { return run.HTTP(ctx, cfg.HTTP, run.Server(h), cfg.Logger) })
 	}
 	return g.Wait()
 }

@@ -41,11 +41,14 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return cfg.Agent.Run(ctx) })
+	g.Go(func() error { run.ReturnMemory(ctx); return nil })
 	server := litesrv.NewHTTPServer(api)
 	server.TLSConfig = cfg.TLS
-	g.Go(func() error { return run.HTTP(ctx, cfg.Serve, server) })
+	g.Go(func() error { return run.HTTP(ctx, cfg.Serve, server, cfg.Logger) })
 	if cfg.HTTP != nil {
-		g.Go(func() error { return run.HTTP(ctx, cfg.HTTP, run.Server(obs.Handler(cfg.Metrics, cfg.Agent.Ready))) })
+		g.Go(func() error {
+			return run.HTTP(ctx, cfg.HTTP, run.Server(obs.Handler(cfg.Metrics, cfg.Agent.Ready)), cfg.Logger)
+		})
 	}
 	return g.Wait()
 }

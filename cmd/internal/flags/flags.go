@@ -23,6 +23,7 @@ import (
 // Execute runs a command until it ends or the process is told to stop, and exits: 0 when all went well, else the code of
 // the error's ExitCode method or 1, with one line that says why.
 func Execute(root *cobra.Command) {
+	run.CollectEarly()
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() } // makes cobra refuse unknown commands
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -82,7 +82,7 @@ func checkPermissions(t *testing.T, c *cluster.Cluster) {
 	for _, resource := range []string{
 		"configmaps", "namespaces", "nodes", "pods", "secrets", "services",
 		"endpointslices.discovery.k8s.io", "leases.coordination.k8s.io",
-		"customresourcedefinitions.apiextensions.k8s.io",
+		"customresourcedefinitions.apiextensions.k8s.io", "apiservices.apiregistration.k8s.io",
 	} {
 		ask("yes", cloudhub, "list", resource)
 		ask("yes", cloudhub, "watch", resource)

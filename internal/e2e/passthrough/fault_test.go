@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -242,4 +243,30 @@ func TestAStalledCallIsEnded(t *testing.T) {
 		t.Error("looks like an end in order")
 	}
 	gone.wait(t, "the API server's request has ended")
+}
+
+// TestNothingIsSentTwice: not even what a client calls idempotent. The API server closes the connection, which has been used
+// before, once it has read the request.
+func TestNothingIsSentTwice(t *testing.T) {
+	for _, name := range []string{"Idempotency-Key", "x-idempotency-key"} {
+		t.Run(name, func(t *testing.T) {
+			var deleted atomic.Int32
+			r := newRig(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodDelete {
+					return
+				}
+				if r.Header.Get("Idempotency-Key")+r.Header.Get("X-Idempotency-Key") != "k" {
+					t.Errorf("headers %v", r.Header)
+				}
+				deleted.Add(1)
+				panic(http.ErrAbortHandler)
+			}))
+			r.ask("GET", "/api/v1/namespaces/ns/pods", "")
+			resp, body := r.ask("DELETE", "/api/v1/namespaces/ns/pods/p", "", name, "k")
+			failed(t, resp, body, 504, metav1.StatusReasonTimeout, "not known whether the DELETE has taken effect")
+			if n := deleted.Load(); n != 1 {
+				t.Errorf("sent %d times", n)
+			}
+		})
+	}
 }

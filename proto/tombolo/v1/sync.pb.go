@@ -1149,7 +1149,9 @@ type ResourceInfo struct {
 	Fields []*Field `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
 	// The columns of the resource's table: the JSON of the columnDefinitions as the API server gave it. Empty when it gives
 	// no tables of the resource.
-	Columns       []byte `protobuf:"bytes,7,opt,name=columns,proto3" json:"columns,omitempty"`
+	Columns []byte `protobuf:"bytes,7,opt,name=columns,proto3" json:"columns,omitempty"`
+	// What clients are warned of when they use the version; empty when it is not deprecated.
+	Deprecated    string `protobuf:"bytes,8,opt,name=deprecated,proto3" json:"deprecated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1231,6 +1233,13 @@ func (x *ResourceInfo) GetColumns() []byte {
 		return x.Columns
 	}
 	return nil
+}
+
+func (x *ResourceInfo) GetDeprecated() string {
+	if x != nil {
+		return x.Deprecated
+	}
+	return ""
 }
 
 // Field is a field label.
@@ -2930,7 +2939,7 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x12 \n" +
 	"\vunavailable\x18\a \x01(\bR\vunavailable\x12\x18\n" +
 	"\arewound\x18\b \x01(\bR\arewound\x12\x19\n" +
-	"\bfrom_rev\x18\t \x01(\x04R\afromRev\"\xd6\x01\n" +
+	"\bfrom_rev\x18\t \x01(\x04R\afromRev\"\xf6\x01\n" +
 	"\fResourceInfo\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1b\n" +
@@ -2940,7 +2949,10 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"namespaced\x12\x16\n" +
 	"\x06custom\x18\x05 \x01(\bR\x06custom\x12)\n" +
 	"\x06fields\x18\x06 \x03(\v2\x11.tombolo.v1.FieldR\x06fields\x12\x18\n" +
-	"\acolumns\x18\a \x01(\fR\acolumns\"e\n" +
+	"\acolumns\x18\a \x01(\fR\acolumns\x12\x1e\n" +
+	"\n" +
+	"deprecated\x18\b \x01(\tR\n" +
+	"deprecated\"e\n" +
 	"\x05Field\x12\x14\n" +
 	"\x05label\x18\x01 \x01(\tR\x05label\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x18\n" +

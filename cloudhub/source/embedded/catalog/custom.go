@@ -43,6 +43,13 @@ func customFace(d *Definition, v *DefinitionVersion) *Face {
 	}
 	f.Resource.Columns = f.Printer().Columns()
 	f.Resource.Printer = printer.Name(v.Columns)
+	switch {
+	case !v.Deprecated:
+	case v.DeprecationWarning != nil:
+		f.Resource.Deprecated = *v.DeprecationWarning
+	default:
+		f.Resource.Deprecated = f.Resource.APIVersion() + " " + f.Resource.Kind + " is deprecated"
+	}
 	if v.Schema != nil {
 		f.Schema = v.Schema.OpenAPIV3Schema
 	}
