@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/tombolo-sync/tombolo/edgehub"
 	"github.com/tombolo-sync/tombolo/internal/apidoc"
 	"github.com/tombolo-sync/tombolo/internal/delta"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
@@ -23,6 +25,9 @@ type scriptedHub struct {
 	sessions atomic.Int32
 	ended    chan struct{} // closed when the edge has ended the first session
 	acks     chan *tombolov1.Ack
+	// answer, if any, is what a Need is answered with. A hub that has one can make patches and frames.
+	answer func(send func(*tombolov1.SyncResponse), n *tombolov1.Need)
+	plain  atomic.Int32 // sessions of an edge that can't
 }
 
 func podJSON(name, uid string, rev uint64) []byte {
@@ -68,8 +73,11 @@ func (h *scriptedHub) Sync(stream tombolov1.SyncService_SyncServer) error {
 	}
 	send := func(m *tombolov1.SyncResponse) { _ = stream.Send(m) } // a stream that the edge has ended
 	send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Welcome{
-		Welcome: &tombolov1.Welcome{Version: 1, Epoch: "e", ProgressIntervalMs: 60_000},
+		Welcome: &tombolov1.Welcome{Version: 1, Epoch: "e", ProgressIntervalMs: 60_000, Capabilities: h.capabilities()},
 	}})
+	if !slices.Contains(hello.GetHello().GetCapabilities(), tombolov1.Capability_CAPABILITY_ZSTD_PATCH) {
+		h.plain.Add(1)
+	}
 	first := h.sessions.Add(1) == 1
 	if len(hello.GetHello().GetPositions()) > 0 {
 		send(subscription(tombolov1.Plan_PLAN_RESUME))
@@ -89,6 +97,9 @@ func (h *scriptedHub) Sync(stream tombolov1.SyncService_SyncServer) error {
 			}
 			return err
 		}
+		if n := m.GetNeed(); n != nil {
+			h.answer(send, n)
+		}
 		if a := m.GetAck(); a != nil {
 			select {
 			case h.acks <- a:
@@ -98,10 +109,26 @@ func (h *scriptedHub) Sync(stream tombolov1.SyncService_SyncServer) error {
 	}
 }
 
+func (h *scriptedHub) capabilities() []tombolov1.Capability {
+	if h.answer == nil {
+		return nil
+	}
+	return []tombolov1.Capability{tombolov1.Capability_CAPABILITY_ZSTD_PATCH, tombolov1.Capability_CAPABILITY_ZSTD_BATCH}
+}
+
 // withScript runs an edge against a hub that sends messages after the edge has come to position 100 with the pod a@90.
 func withScript(t *testing.T, messages ...*tombolov1.SyncResponse) (*edge, *scriptedHub) {
 	t.Helper()
+	return withAnswers(t, edgehub.Config{}, nil, messages...)
+}
+
+// withAnswers is withScript for a hub that makes patches and frames, and an edge with a configuration.
+func withAnswers(
+	t *testing.T, cfg edgehub.Config, answer func(func(*tombolov1.SyncResponse), *tombolov1.Need), messages ...*tombolov1.SyncResponse,
+) (*edge, *scriptedHub) {
+	t.Helper()
 	h := &scriptedHub{
+		answer: answer,
 		script: func(send func(*tombolov1.SyncResponse)) {
 			for _, m := range messages {
 				send(m)
@@ -123,7 +150,8 @@ func withScript(t *testing.T, messages ...*tombolov1.SyncResponse) (*edge, *scri
 			t.Error(err)
 		}
 	})
-	return startEdge(t, t.TempDir(), lis.Addr().String()), h
+	cfg.DataDir, cfg.Hubs = t.TempDir(), []string{lis.Addr().String()}
+	return startEdgeWith(t, cfg), h
 }
 
 // state is what an edge shows.
