@@ -92,7 +92,9 @@ func consistent(rv string) string {
 }
 
 func (lw *listWatch) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	o.ResourceVersion = consistent(o.ResourceVersion)
+	if o.ResourceVersionMatch == "" {
+		o.ResourceVersion = consistent(o.ResourceVersion)
+	}
 	result := lw.request(&o, lw.listAccept).Do(ctx)
 	if err := result.Error(); err != nil {
 		return nil, err
