@@ -3,8 +3,10 @@ package kube
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -69,11 +71,15 @@ func (k *Kube) followDefinitions(ctx context.Context, gvr schema.GroupVersionRes
 	return nil
 }
 
+// reflectorBackoff is how long a reflector waits after a failure. client-go's own goes up to a minute, which is how long edges
+// would lag behind an API server that is back; a hub is one client, not thousands.
+var reflectorBackoff = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 10, Cap: 5 * time.Second}
+
 // runReflector blocks until ctx ends.
 func (k *Kube) runReflector(ctx context.Context, r *watchlog.Resource, lw *listWatch, store cache.ReflectorStore) {
 	name := r.GroupResource().String()
 	cache.NewReflectorWithOptions(lw.lister(), nil, store, cache.ReflectorOptions{
-		Logger: &k.klog, Name: name, TypeDescription: name,
+		Logger: &k.klog, Name: name, TypeDescription: name, Backoff: &reflectorBackoff,
 	}).RunWithContext(klog.NewContext(ctx, k.klog))
 }
 
