@@ -19,6 +19,7 @@ var chaosActions = []chaosAction{
 	{"kill or start a hub", 5, (*chaos).killHub},
 	{"drain a hub", 3, (*chaos).drainHub},
 	{"kill an edge", 6, (*chaos).killEdge},
+	{"fill an edge's disk", 2, (*chaos).fillDisk},
 	{"break links", 8, (*chaos).breakLinks},
 	{"mend links", 4, (*chaos).mendLinks},
 	{"cut a hub from the cloud", 3, (*chaos).cutHub},
@@ -99,6 +100,19 @@ func (c *chaos) killEdge() {
 	e, downtime := c.anyEdge(), c.pause()
 	c.trail.add("kill %s for %s", e.name, downtime)
 	e.crash(c, downtime)
+}
+
+// fillDisk has an edge that can't write, and every other time crashes it so.
+func (c *chaos) fillDisk() {
+	e, pause, crash := c.anyEdge(), c.pause(), c.rng.IntN(2) == 0
+	c.trail.add("fill the disk of %s for %s, then kill it: %t", e.name, pause, crash)
+	e.fillDisk(true)
+	time.Sleep(pause)
+	if crash {
+		e.crash(c, 0)
+	} else {
+		e.fillDisk(false)
+	}
 }
 
 // breakLinks does the same to the links of some edges.

@@ -34,7 +34,7 @@ func (c *chaos) sparing() {
 	limit := changes + ballast + ballast/2
 	for _, e := range c.edges {
 		n := e.counts()
-		c.t.Logf("%s: %v", e.name, n)
+		c.t.Logf("%s: %v; at most %.0f operations", e.name, n, limit)
 		if got := n["tombolo_edge_operations_total"]; got > limit {
 			c.t.Errorf("%s received %g objects in %g sessions, for %g changes and %d objects that were there",
 				e.name, got, n["tombolo_edge_sessions_total"], changes, ballast)

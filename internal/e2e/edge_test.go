@@ -5,6 +5,7 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os/exec"
@@ -39,6 +40,14 @@ func (e *edge) check() {
 	out, err := exec.Command(e.binary, "check", "--data-dir", e.dir).CombinedOutput()
 	if err != nil {
 		e.t.Fatalf("edgehub check: %v\n%s", err, out)
+	}
+}
+
+// fillDisk makes the edge's writes fail, or succeed again.
+func (e *edge) fillDisk(full bool) {
+	e.t.Helper()
+	if err := e.p.FillDisk(full); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		e.t.Fatal(err)
 	}
 }
 
