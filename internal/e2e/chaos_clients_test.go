@@ -24,7 +24,8 @@ func (c *chaos) kinds() []kind {
 			return configMap(chaosNamespace, name, []string{"a", "b"}[rng.IntN(2)], fmt.Sprint(rng.Uint64()))
 		}},
 		{pods, chaosNamespace, func(name string, rng *rand.Rand) string {
-			return pod(chaosNamespace, name, fmt.Sprintf("node-%d", rng.IntN(len(c.edges))), "load")
+			nodes := []int{len(c.edges), readersAt} // half of them where somebody reads
+			return pod(chaosNamespace, name, fmt.Sprintf("node-%d", rng.IntN(nodes[rng.IntN(2)])), "load")
 		}},
 		{widgets, chaosNamespace, func(name string, rng *rand.Rand) string {
 			return widget(chaosNamespace, name, []string{"red", "blue"}[rng.IntN(2)])

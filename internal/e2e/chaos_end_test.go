@@ -27,7 +27,7 @@ func (c *chaos) sparing() {
 	changes := 0.0
 	for i, r := range chaosResources {
 		events, _ := c.readers[i].Len() // the sources
-		changes += float64(events) / c.share(r)
+		changes += float64(events) / share(r)
 	}
 	// Everything once, at the beginning. Beyond that there is half of what a resync would bring, for what was under way
 	// when a session broke and comes again.
@@ -50,10 +50,10 @@ func (c *chaos) sparing() {
 	}
 }
 
-// share is how many edges share the changes of a resource, about.
-func (c *chaos) share(r resource) float64 {
+// share is the number of edges, at least, among which the changes of a resource are divided.
+func share(r resource) float64 {
 	if r == pods {
-		return float64(len(c.edges)) / 2
+		return readersAt
 	}
 	return 1
 }
