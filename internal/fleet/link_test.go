@@ -81,8 +81,8 @@ func put(name string, rev uint64) *tombolov1.Operation {
 	}
 }
 
-func remove(name string, rev uint64) *tombolov1.Operation {
-	return &tombolov1.Operation{Key: "ns/" + name, Type: tombolov1.OperationType_OPERATION_TYPE_DELETE, Rev: rev}
+func removeB(rev uint64) *tombolov1.Operation {
+	return &tombolov1.Operation{Key: "ns/b", Type: tombolov1.OperationType_OPERATION_TYPE_DELETE, Rev: rev}
 }
 
 func batch(upto uint64, more bool, ops ...*tombolov1.Operation) *tombolov1.SyncResponse {
@@ -123,7 +123,7 @@ func synced(t testing.TB) []*tombolov1.SyncResponse {
 
 func TestSessionFollowsAndResumes(t *testing.T) {
 	e := oneEdge(t)
-	sent, err := play(t, e, append(synced(t), batch(12, false, put("a", 11), remove("b", 12)), advance(20),
+	sent, err := play(t, e, append(synced(t), batch(12, false, put("a", 11), removeB(12)), advance(20),
 		check(t, 20, map[string]uint64{"a": 11}))...)
 	if !errors.Is(err, io.EOF) {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestSessionFollowsAndResumes(t *testing.T) {
 func TestMismatchIsCountedAndHealed(t *testing.T) {
 	e := oneEdge(t)
 	sent, err := play(t, e, append(synced(t), check(t, 9, map[string]uint64{"a": 5}), subscribe(tombolov1.Plan_PLAN_RECONCILE),
-		batch(0, true, remove("b", 0)), check(t, 9, map[string]uint64{"a": 5}))...)
+		batch(0, true, removeB(0)), check(t, 9, map[string]uint64{"a": 5}))...)
 	if !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestDeletionsThatChangesCannotTellAreNoMismatch(t *testing.T) {
 	e := oneEdge(t)
 	_, _ = play(t, e, synced(t)...)
 	_, err := play(t, e, welcome(), subscribe(tombolov1.Plan_PLAN_CHANGES), check(t, 15, map[string]uint64{"a": 5}),
-		batch(0, true, remove("b", 0)), check(t, 15, map[string]uint64{"a": 5}))
+		batch(0, true, removeB(0)), check(t, 15, map[string]uint64{"a": 5}))
 	if s := e.f.Stats(); !errors.Is(err, io.EOF) || s.Mismatches != 0 || s.Inventories != 1 {
 		t.Errorf("%v, %+v", err, s)
 	}
@@ -181,7 +181,7 @@ func TestARestoredCloudIsFollowedBack(t *testing.T) {
 	_, _ = play(t, e, synced(t)...)
 	plan := subscribe(tombolov1.Plan_PLAN_RECONCILE)
 	plan.GetSubscription().Rewound = true
-	_, err := play(t, e, welcome(), plan, batch(0, true, remove("b", 0)), batch(3, true, put("a", 3)),
+	_, err := play(t, e, welcome(), plan, batch(0, true, removeB(0)), batch(3, true, put("a", 3)),
 		check(t, 4, map[string]uint64{"a": 3}), batch(5, false, put("c", 5)), check(t, 5, map[string]uint64{"a": 3, "c": 5}))
 	s := e.f.Stats()
 	if !errors.Is(err, io.EOF) || s.Mismatches != 0 || s.Rewinds != 1 || e.replicas[0].rev != 5 {
@@ -279,15 +279,15 @@ func TestEpochAndViewAreTold(t *testing.T) {
 	}
 }
 
-// patchOf is the operation that makes version rev of a pod out of version base, with that version's bytes.
-func patchOf(t *testing.T, name string, base, rev uint64) *tombolov1.Operation {
+// patchA is the operation that makes version rev of pod a out of version base.
+func patchA(t *testing.T, base, rev uint64) *tombolov1.Operation {
 	t.Helper()
 	d := podKind(t).decoder
-	old, err := d.Decode(podJSON(name, "u-"+name, base))
+	old, err := d.Decode(podJSON("a", "u-a", base))
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw := podJSON(name, "u-"+name, rev)
+	raw := podJSON("a", "u-a", rev)
 	o, err := d.Decode(raw)
 	if err != nil {
 		t.Fatal(err)
@@ -297,7 +297,7 @@ func patchOf(t *testing.T, name string, base, rev uint64) *tombolov1.Operation {
 		t.Fatal(err)
 	}
 	return &tombolov1.Operation{
-		Key: "ns/" + name, Type: tombolov1.OperationType_OPERATION_TYPE_PUT, Rev: rev, BaseRev: base,
+		Key: "ns/a", Type: tombolov1.OperationType_OPERATION_TYPE_PUT, Rev: rev, BaseRev: base,
 		Encoding: tombolov1.Encoding_ENCODING_ZSTD_PATCH, Crc32C: delta.Checksum(raw), Data: patch, JsonSize: uint32(len(raw)),
 	}
 }
@@ -305,8 +305,8 @@ func patchOf(t *testing.T, name string, base, rev uint64) *tombolov1.Operation {
 func TestPatchesApplyToWhatIsHeldByThen(t *testing.T) {
 	e := oneEdge(t)
 	_, err := play(t, e, append(synced(t),
-		batch(11, true, patchOf(t, "a", 5, 11)),
-		batch(13, false, patchOf(t, "a", 11, 12), patchOf(t, "a", 12, 13)),
+		batch(11, true, patchA(t, 5, 11)),
+		batch(13, false, patchA(t, 11, 12), patchA(t, 12, 13)),
 		check(t, 13, map[string]uint64{"a": 13, "b": 6}))...)
 	s := e.f.Stats()
 	if !errors.Is(err, io.EOF) || s.Mismatches != 0 || s.Misses != 0 || s.Patches != 3 {
@@ -315,9 +315,9 @@ func TestPatchesApplyToWhatIsHeldByThen(t *testing.T) {
 }
 
 func TestAPatchThatDoesNotApplyIsAskedForWhole(t *testing.T) {
-	wrong := patchOf(t, "a", 5, 11)
+	wrong := patchA(t, 5, 11)
 	wrong.Crc32C++
-	for name, op := range map[string]*tombolov1.Operation{"no such base": patchOf(t, "a", 7, 11), "another result": wrong} {
+	for name, op := range map[string]*tombolov1.Operation{"no such base": patchA(t, 7, 11), "another result": wrong} {
 		resumed := subscribe(tombolov1.Plan_PLAN_RESUME)
 		resumed.GetSubscription().FromRev = 9
 		e := oneEdge(t)
