@@ -60,6 +60,7 @@ func fleetCommand() *cobra.Command {
 	f.DurationVar(&o.duration, "duration", 0, "how long to run; 0: until interrupted")
 	f.DurationVar(&o.storm, "reconnect-storm", 0, "cut all connections at once each time so much has passed; 0: never")
 	f.IntVar(&o.fleet.Stuck, "stuck", 0, "how many of the edges stop reading once they have caught up")
+	f.BoolVar(&o.fleet.Whole, "whole", false, "take no patches and compressed batches, to see what they save")
 	f.StringVar(&o.writer.URL, "write-url", "", "URL of an object to mark with the time of writing, at an API without authentication")
 	f.Float64Var(&o.writer.Rate, "write-rate", 1, "writes a second to --write-url")
 	f.BoolVar(&o.json, "json", false, "write the summary as JSON to standard output, and the table to standard error")
