@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"google.golang.org/grpc"
@@ -64,6 +65,9 @@ func (s *session) run(ctx context.Context) error {
 	s.openDesk()
 	defer s.closeDesk()
 	if err := s.hello(); err != nil {
+		if errors.Is(err, io.EOF) { // the hub has ended the stream already, and said why
+			_, err = s.stream.Recv()
+		}
 		return err
 	}
 	in := make(chan *tombolov1.SyncResponse, queued)
