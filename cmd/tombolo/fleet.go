@@ -41,7 +41,7 @@ func fleetCommand() *cobra.Command {
 			"A line a second tells how they are doing, a summary comes at the end. The latencies are of objects with the\n" +
 			"annotation " + fleet.Marker + " (Unix nanoseconds), which --write-url sets on one object again and again; the\n" +
 			"clocks of writer and fleet must agree.\n\n" +
-			"Exits with 1 when an edge held something else than its hub, or a hub broke the protocol. Each edge takes a\n" +
+			"Exits with 1 when an edge held something else than its hub, a hub broke the protocol, or none was reached. Each edge takes a\n" +
 			"file descriptor here and one at the hub: see ulimit -n.",
 		Example: "  tombolo fleet --insecure-dev --hub 127.0.0.1:7443 --edges 1000 --duration 30s\n" +
 			"  tombolo fleet --tls-ca ca.pem --ca-key ca-key.pem --hub hub:7443 --edges 10000 --connect-rate 400 --reconnect-storm 1m",
@@ -170,7 +170,7 @@ func (o *fleetOptions) watch(ctx context.Context, fl *fleet.Fleet, table io.Writ
 	}
 }
 
-// report writes the summary, and fails when hub and edges did not agree.
+// report writes the summary, and fails when hub and edges did not agree, or never met.
 func (o *fleetOptions) report(s fleet.Stats, out io.Writer) error {
 	var err error
 	if o.json {
@@ -180,8 +180,14 @@ func (o *fleetOptions) report(s fleet.Stats, out io.Writer) error {
 	} else {
 		err = s.Summary(out)
 	}
-	if err == nil && s.Mismatches > 0 {
-		err = fmt.Errorf("hub and edges disagreed %d times", s.Mismatches)
+	switch {
+	case err != nil:
+		return err
+	case s.Mismatches > 0:
+		return fmt.Errorf("hub and edges disagreed %d times", s.Mismatches)
+	case s.Sessions == 0:
+		return errors.New("no edge has reached a hub: --log-level debug says why")
+	default:
+		return nil
 	}
-	return err
 }
