@@ -251,7 +251,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 	for _, name := range []string{"Idempotency-Key", "x-idempotency-key"} {
 		t.Run(name, func(t *testing.T) {
 			var deleted atomic.Int32
-			r := newRig(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r := newRig(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				if r.Method != http.MethodDelete {
 					return
 				}
