@@ -108,7 +108,10 @@ bench-sync: ## Figures of the sync protocol: a hub and a fleet of edges (EDGES=1
 	TOMBOLO_BENCH_EDGES=$(EDGES) go test -tags e2e -count=1 -timeout 60m -v -run '$(or $(filter-out .,$(BENCH)),^Test)' ./internal/e2e/syncbench
 
 .PHONY: fuzz
-fuzz: ## Every fuzz target for a short time (FUZZTIME=10s PKG=./...)
+fuzz: fuzz-go fuzz-api ## Both of the below
+
+.PHONY: fuzz-go
+fuzz-go: ## Every Go fuzz target for a short time (FUZZTIME=10s PKG=./...)
 	@found=$$(go test -list '^Fuzz' $(PKG)) || { echo "$$found"; exit 1; }; \
 	echo "$$found" | awk '/^Fuzz/ { n[++k] = $$1 } /^ok/ { while (k) print n[k--], $$2 }' | \
 	while read -r name pkg; do \
