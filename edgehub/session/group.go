@@ -204,12 +204,26 @@ func (g *group) land() error {
 	if failed != nil {
 		return failed
 	}
+	return g.ack(work)
+}
+
+// ack reports what is durable now. A position that moved without an operation is not worth a message: on an idle link
+// there would be little else.
+func (g *group) ack(work []*part) error {
+	said := false
 	for _, p := range work {
+		if len(p.ops) == 0 && p.stage == 0 {
+			continue
+		}
 		if err := g.s.ack(p.r, p.batch.Rev); err != nil {
 			return err
 		}
+		said = true
 	}
-	return nil
+	if said {
+		return nil
+	}
+	return g.taken()
 }
 
 // plan makes the batch of the part's exact operations, none when they change nothing.

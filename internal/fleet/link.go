@@ -208,9 +208,6 @@ func (l *link) progress(p *tombolov1.Progress) error {
 			return nonsense("%s: progress from %d back to %d", r.kind.gr, r.rev, a.GetRev())
 		}
 		r.rev = a.GetRev()
-		if err := l.ack(r, r.rev); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -1833,7 +1833,8 @@ func (x *Checkpoint) GetLost() *Loss {
 	return nil
 }
 
-// Ack reports that a position is durable at the edge. It holds nothing back at the hub but the bytes in flight.
+// Ack reports that a position is durable at the edge. It holds nothing back at the hub but the bytes in flight. Positions
+// that moved without an operation are not reported.
 type Ack struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	Subscription uint32                 `protobuf:"varint,1,opt,name=subscription,proto3" json:"subscription,omitempty"`
