@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -29,6 +30,7 @@ func TestLostServerIsSaid(t *testing.T) {
 		}
 		api.set(func() { api.down = 0 })
 		h.until(log, r.put("ns", "a", "", ""))
+		synctest.Wait() // the log has what was read, and then follows
 		if _, lost := log.Lost(); lost || h.Ready() != nil {
 			t.Errorf("lost %v, ready %v, with the server back", lost, h.Ready())
 		}
