@@ -42,6 +42,9 @@ func (s *Server) openAPI(w http.ResponseWriter, r *http.Request, docs *apidoc.Se
 	case openAPIv2:
 		h["Vary"] = []string{"Accept-Encoding", "Accept"}
 	default:
+		if accept := r.Header.Get("Accept"); accept != "" && len(goautoneg.ParseAccept(accept)) == 0 {
+			return // as pkg/handler3, which has nothing to say to an Accept that says nothing
+		}
 		h.Set("Vary", "Accept")
 	}
 	d, ok := chooseOpenAPI(variants, r.Header.Get("Accept"))

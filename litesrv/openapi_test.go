@@ -49,6 +49,7 @@ func TestOpenAPIByAccept(t *testing.T) {
 			{pathV3, acceptV3, typeV3, "proto3"},
 			{pathV3, typeV3, typeV3, "proto3"},
 			{pathV3, acceptV3 + ";q=0.1,application/json", "application/json", `{"openapi":"3.0.0"}`},
+			{pathV3, "garbage", "", ""},
 			{"/openapi/v2", "application/json;q=0.1, " + acceptV2, typeV2, "proto2"},
 			{"/openapi/v2", "text/html,application/json", "application/json", longJSON},
 			{"/openapi/v3", "application/yaml", "text/plain; charset=utf-8", `{"paths":{}}`},

@@ -31,7 +31,7 @@ func (s *site) browse(k kind) *browser {
 	s.t.Helper()
 	b := &browser{
 		lister:  s.lister(k.resource),
-		single:  s.lister(k.resource),
+		single:  s.getter(k.resource),
 		seed:    seed(s.t),
 		rng:     rand.New(rand.NewPCG(seed(s.t), 99)),
 		answers: map[string]int{},

@@ -99,13 +99,12 @@ const seven = `scopes:
 `
 
 // fillFifty creates fifty nodes with 2,000 pods, and objects of other kinds in and out of scope.
-func fillFifty(t *testing.T, cloud *api, kubectl func(stdin string, args ...string) string) {
+func fillFifty(t *testing.T, cloud *api) {
 	t.Helper()
 	for _, namespace := range []string{"fifty", "sixty"} {
 		cloud.create(t, namespaces, "", fmt.Sprintf(`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":%q}}`, namespace))
 	}
-	cloud.create(t, definitions, "", widgetDefinition)
-	kubectl("", "wait", "--for=condition=Established", "crd/widgets.ex.io")
+	define(t, sharedCluster(t), widgetDefinition, "widgets.ex.io")
 	concurrently(50, func(i int) { cloud.create(t, nodes, "", node(fmt.Sprintf("node-%02d", i))) })
 	concurrently(2000, func(i int) {
 		cloud.create(t, pods, "fifty", pod("fifty", fmt.Sprintf("pod-%04d", i), fmt.Sprintf("node-%02d", i%50), []string{"web", "db"}[i/50%2]))
@@ -122,8 +121,7 @@ func fillFifty(t *testing.T, cloud *api, kubectl func(stdin string, args ...stri
 // TestEdgeOfOneNodeGivesWhatTheCloudGives compares an edge's answers with the cloud's, byte by byte.
 func TestEdgeOfOneNodeGivesWhatTheCloudGives(t *testing.T) {
 	c := sharedCluster(t)
-	kubectl := func(stdin string, args ...string) string { return runKubectl(t, c, stdin, args...) }
-	fillFifty(t, kubeAPI(t, c), kubectl)
+	fillFifty(t, kubeAPI(t, c))
 	s, _ := newKubeSite(t, seven)
 	views := map[resource]string{ // what the cloud has to be asked for to give what the edge holds
 		pods:       pods.path("") + "?fieldSelector=spec.nodeName%3Dnode-07",

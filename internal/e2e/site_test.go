@@ -203,3 +203,10 @@ func (s *site) lister(r resource) *guarantee.Lister {
 		Name: "lister of " + r.name, Server: s.local.name, Resource: r.name, Match: inScope(r),
 	}, s.local.target(r, nil))
 }
+
+// getter registers a reader of single objects of the edge. Those outside its scope it has from the cloud.
+func (s *site) getter(r resource) *guarantee.Lister {
+	return guarantee.NewLister(s.history, guarantee.ReaderConfig{
+		Name: "getter of " + r.name, Server: s.local.name, Resource: r.name,
+	}, s.local.target(r, nil))
+}
