@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -42,6 +43,18 @@ const scriptScopes = `scopes:
 const edgesAreAdmins = `{"kind":"ClusterRoleBinding","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"edges"},
 "roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},
 "subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"tombolo:edges"}]}`
+
+// letEdgesDoAll makes edges admins until the test ends.
+func letEdgesDoAll(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	runKubectl(t, c, edgesAreAdmins, "apply", "-f", "-")
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context()) // which has ended
+		if out, err := c.Kubectl(ctx, "delete", "clusterrolebinding", "edges").CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+}
 
 // scriptObjects are applied by the script, in the namespace NS.
 const scriptObjects = `
@@ -265,7 +278,7 @@ func TestKubectlScript(t *testing.T) {
 		t.Fatal(got.status, err)
 	}
 	runKubectl(t, c, "", "wait", "--for=condition=Established", "crd/widgets.ex.io")
-	runKubectl(t, c, edgesAreAdmins, "apply", "-f", "-")
+	letEdgesDoAll(t, c)
 	for _, n := range []string{"script-cloud", "script-edges"} { // of one length: kubectl pads columns
 		cloud.create(t, nodes, "", node(n))
 		cloud.create(t, namespaces, "", fmt.Sprintf(`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":%q}}`, n))

@@ -105,7 +105,7 @@ func TestManagerConvergesThroughCuts(t *testing.T) {
 	define(t, c, gaugeDefinition, "gauges.ex.io")
 	cloud := kubeAPI(t, c)
 	cloud.create(t, namespaces, "", fmt.Sprintf(`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":%q}}`, managerNamespace))
-	runKubectl(t, c, edgesAreAdmins, "apply", "-f", "-")
+	letEdgesDoAll(t, c)
 	s, _ := newKubeSite(t, managerScopes)
 	m := newManager(t, s.local.base)
 	rng := rand.New(rand.NewPCG(seed(t), 3))
