@@ -49,6 +49,8 @@ const (
 	Capability_CAPABILITY_ZSTD_BATCH Capability = 2
 	// Inventories may be narrowed by Ranges.
 	Capability_CAPABILITY_RANGES Capability = 3
+	// The Welcome may say which positions are resumed as they stand: Welcome.resumed.
+	Capability_CAPABILITY_RESUMED Capability = 4
 )
 
 // Enum value maps for Capability.
@@ -58,12 +60,14 @@ var (
 		1: "CAPABILITY_ZSTD_PATCH",
 		2: "CAPABILITY_ZSTD_BATCH",
 		3: "CAPABILITY_RANGES",
+		4: "CAPABILITY_RESUMED",
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED": 0,
 		"CAPABILITY_ZSTD_PATCH":  1,
 		"CAPABILITY_ZSTD_BATCH":  2,
 		"CAPABILITY_RANGES":      3,
+		"CAPABILITY_RESUMED":     4,
 	}
 )
 
@@ -276,6 +280,7 @@ type SyncRequest struct {
 	//	*SyncRequest_Demand
 	//	*SyncRequest_DocumentNeed
 	//	*SyncRequest_Ranges
+	//	*SyncRequest_Report
 	Message       isSyncRequest_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -390,6 +395,15 @@ func (x *SyncRequest) GetRanges() *Ranges {
 	return nil
 }
 
+func (x *SyncRequest) GetReport() *Report {
+	if x != nil {
+		if x, ok := x.Message.(*SyncRequest_Report); ok {
+			return x.Report
+		}
+	}
+	return nil
+}
+
 type isSyncRequest_Message interface {
 	isSyncRequest_Message()
 }
@@ -426,6 +440,10 @@ type SyncRequest_Ranges struct {
 	Ranges *Ranges `protobuf:"bytes,8,opt,name=ranges,proto3,oneof"`
 }
 
+type SyncRequest_Report struct {
+	Report *Report `protobuf:"bytes,9,opt,name=report,proto3,oneof"`
+}
+
 func (*SyncRequest_Hello) isSyncRequest_Message() {}
 
 func (*SyncRequest_Ack) isSyncRequest_Message() {}
@@ -441,6 +459,8 @@ func (*SyncRequest_Demand) isSyncRequest_Message() {}
 func (*SyncRequest_DocumentNeed) isSyncRequest_Message() {}
 
 func (*SyncRequest_Ranges) isSyncRequest_Message() {}
+
+func (*SyncRequest_Report) isSyncRequest_Message() {}
 
 // SyncResponse is a message from the hub. The first one is a Welcome, no other is.
 type SyncResponse struct {
@@ -676,7 +696,7 @@ type Hello struct {
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	// What the edge can do beyond the version's minimum.
 	Capabilities []Capability `protobuf:"varint,2,rep,packed,name=capabilities,proto3,enum=tombolo.v1.Capability" json:"capabilities,omitempty"`
-	// The edge's name. It is a claim: with mutual TLS it must agree with the certificate.
+	// The edge's name. It is a claim: with mutual TLS it must agree with the certificate, which alone counts when it is empty.
 	Edge string `protobuf:"bytes,3,opt,name=edge,proto3" json:"edge,omitempty"`
 	// What the edge holds.
 	Positions []*Position `protobuf:"bytes,4,rep,name=positions,proto3" json:"positions,omitempty"`
@@ -685,7 +705,9 @@ type Hello struct {
 	// The edge's software version, for status and logs.
 	Software string `protobuf:"bytes,6,opt,name=software,proto3" json:"software,omitempty"`
 	// The resources that the edge wants of those that its scope offers on demand: see Demand.
-	Demand        []*Resource `protobuf:"bytes,7,rep,name=demand,proto3" json:"demand,omitempty"`
+	Demand []*Resource `protobuf:"bytes,7,rep,name=demand,proto3" json:"demand,omitempty"`
+	// The cluster that positions without an epoch of their own are of.
+	Epoch         string `protobuf:"bytes,8,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -769,6 +791,13 @@ func (x *Hello) GetDemand() []*Resource {
 	return nil
 }
 
+func (x *Hello) GetEpoch() string {
+	if x != nil {
+		return x.Epoch
+	}
+	return ""
+}
+
 // Resource names a Kubernetes resource without a version.
 type Resource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -827,8 +856,8 @@ func (x *Resource) GetResource() string {
 type Position struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Resource *Resource              `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The cluster that the data is of, as a Welcome named it. Whether the cluster was restored from a backup since, the
-	// revisions and digests tell.
+	// The cluster that the data is of, as a Welcome named it; empty when it is Hello.epoch. Whether the cluster was restored
+	// from a backup since, the revisions and digests tell.
 	Epoch string `protobuf:"bytes,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Hash of the view that the data is of, as a Subscription named it.
 	View string `protobuf:"bytes,3,opt,name=view,proto3" json:"view,omitempty"`
@@ -929,7 +958,7 @@ type Welcome struct {
 	// What both sides can do, of what the Hello named: nothing else is used in the session.
 	Capabilities []Capability `protobuf:"varint,2,rep,packed,name=capabilities,proto3,enum=tombolo.v1.Capability" json:"capabilities,omitempty"`
 	// Names the cluster. Positions of another epoch mean nothing here. It is the same at all hubs, and stays the same when
-	// the cluster is restored from a backup: see Subscription.rewound.
+	// the cluster is restored from a backup: see Subscription.rewound. Empty when it is Hello.epoch and resumed has something.
 	Epoch string `protobuf:"bytes,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// The hub's software version, for status and logs.
 	Software string `protobuf:"bytes,4,opt,name=software,proto3" json:"software,omitempty"`
@@ -937,8 +966,15 @@ type Welcome struct {
 	// long has lost the hub.
 	ProgressIntervalMs uint32 `protobuf:"varint,5,opt,name=progress_interval_ms,json=progressIntervalMs,proto3" json:"progress_interval_ms,omitempty"`
 	// The resources of the edge's scope that are synced in any case, and those of its demand that the scope offers. A
-	// Subscription follows for each.
-	Scope         []*Resource `protobuf:"bytes,6,rep,name=scope,proto3" json:"scope,omitempty"`
+	// Subscription follows for each. Those of resumed are not named again.
+	Scope []*Resource `protobuf:"bytes,6,rep,name=scope,proto3" json:"scope,omitempty"`
+	// Only with CAPABILITY_RESUMED: which of the Hello's positions, counted from 0, are resumed as they stand, ascending. It is
+	// as if a Subscription had come for each, with the id that is its number plus 1, PLAN_RESUME from its revision, and the
+	// view and info that the edge has of it.
+	Resumed []uint32 `protobuf:"varint,7,rep,packed,name=resumed,proto3" json:"resumed,omitempty"`
+	// Which of these held, by count and digest, what the hub has at that revision, and have missed nothing since: the edge is
+	// caught up, and no Checkpoint follows.
+	Agreed        []uint32 `protobuf:"varint,8,rep,packed,name=agreed,proto3" json:"agreed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1011,6 +1047,20 @@ func (x *Welcome) GetProgressIntervalMs() uint32 {
 func (x *Welcome) GetScope() []*Resource {
 	if x != nil {
 		return x.Scope
+	}
+	return nil
+}
+
+func (x *Welcome) GetResumed() []uint32 {
+	if x != nil {
+		return x.Resumed
+	}
+	return nil
+}
+
+func (x *Welcome) GetAgreed() []uint32 {
+	if x != nil {
+		return x.Agreed
 	}
 	return nil
 }
@@ -1330,7 +1380,11 @@ type Batch struct {
 	// With CAPABILITY_ZSTD_BATCH, instead of operations: a zstd frame, with a checksum, of an encoded Operations message.
 	Frame []byte `protobuf:"bytes,6,opt,name=frame,proto3" json:"frame,omitempty"`
 	// The size of that message, at most 16 MiB. A frame that holds more or less is refused, and ends the session.
-	FramedSize    uint32 `protobuf:"varint,7,opt,name=framed_size,json=framedSize,proto3" json:"framed_size,omitempty"`
+	FramedSize uint32 `protobuf:"varint,7,opt,name=framed_size,json=framedSize,proto3" json:"framed_size,omitempty"`
+	// The edge is to acknowledge as soon as the batch is durable. Else it may take its time, see Ack.
+	Prompt bool `protobuf:"varint,8,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	// Of a catch-up: how many objects are still to come behind this batch, to show how far it is.
+	Remaining     uint64 `protobuf:"varint,9,opt,name=remaining,proto3" json:"remaining,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1410,6 +1464,20 @@ func (x *Batch) GetFrame() []byte {
 func (x *Batch) GetFramedSize() uint32 {
 	if x != nil {
 		return x.FramedSize
+	}
+	return 0
+}
+
+func (x *Batch) GetPrompt() bool {
+	if x != nil {
+		return x.Prompt
+	}
+	return false
+}
+
+func (x *Batch) GetRemaining() uint64 {
+	if x != nil {
+		return x.Remaining
 	}
 	return 0
 }
@@ -1833,15 +1901,21 @@ func (x *Checkpoint) GetLost() *Loss {
 	return nil
 }
 
-// Ack reports that a position is durable at the edge. It holds nothing back at the hub but the bytes in flight. Positions
+// Ack reports that positions are durable at the edge. It holds nothing back at the hub but the bytes in flight. Positions
 // that moved without an operation are not reported.
+//
+// An ack is due at once for a batch that is prompt or belongs to a catch-up, for a checkpoint that ends one, and when 16 KiB
+// or more have come since the last; else within ten seconds, so that what happens now and then costs no more than one
+// ack in that time, for all subscriptions together.
 type Ack struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	Subscription uint32                 `protobuf:"varint,1,opt,name=subscription,proto3" json:"subscription,omitempty"`
 	Rev          uint64                 `protobuf:"varint,2,opt,name=rev,proto3" json:"rev,omitempty"`
-	// All bytes that the edge has taken off the stream in this session, dropped ones included, of batches' frames, of data
-	// and cells of operations outside of frames, and of document bodies. An ack with subscription 0 reports nothing else.
+	// All bytes of messages that the edge has taken off the stream in this session, as they were encoded, dropped ones
+	// included. An ack with subscription 0 reports nothing else.
 	ReceivedBytes uint64 `protobuf:"varint,3,opt,name=received_bytes,json=receivedBytes,proto3" json:"received_bytes,omitempty"`
+	// Further positions.
+	Also          []*Durable `protobuf:"bytes,4,rep,name=also,proto3" json:"also,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1897,6 +1971,122 @@ func (x *Ack) GetReceivedBytes() uint64 {
 	return 0
 }
 
+func (x *Ack) GetAlso() []*Durable {
+	if x != nil {
+		return x.Also
+	}
+	return nil
+}
+
+// Durable is a position of a subscription that is durable at the edge.
+type Durable struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Subscription  uint32                 `protobuf:"varint,1,opt,name=subscription,proto3" json:"subscription,omitempty"`
+	Rev           uint64                 `protobuf:"varint,2,opt,name=rev,proto3" json:"rev,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Durable) Reset() {
+	*x = Durable{}
+	mi := &file_tombolo_v1_sync_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Durable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Durable) ProtoMessage() {}
+
+func (x *Durable) ProtoReflect() protoreflect.Message {
+	mi := &file_tombolo_v1_sync_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Durable.ProtoReflect.Descriptor instead.
+func (*Durable) Descriptor() ([]byte, []int) {
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Durable) GetSubscription() uint32 {
+	if x != nil {
+		return x.Subscription
+	}
+	return 0
+}
+
+func (x *Durable) GetRev() uint64 {
+	if x != nil {
+		return x.Rev
+	}
+	return 0
+}
+
+// Report tells the hub what it can't know, for status. An edge sends it when something of it has changed, once a minute
+// at most.
+type Report struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the edge holds.
+	Objects uint64 `protobuf:"varint,1,opt,name=objects,proto3" json:"objects,omitempty"`
+	// Size of the edge's file.
+	Bytes         uint64 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Report) Reset() {
+	*x = Report{}
+	mi := &file_tombolo_v1_sync_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Report) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Report) ProtoMessage() {}
+
+func (x *Report) ProtoReflect() protoreflect.Message {
+	mi := &file_tombolo_v1_sync_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Report.ProtoReflect.Descriptor instead.
+func (*Report) Descriptor() ([]byte, []int) {
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Report) GetObjects() uint64 {
+	if x != nil {
+		return x.Objects
+	}
+	return 0
+}
+
+func (x *Report) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 // Ranges tells what the edge holds of a resource, staged objects included, as sums over parts of it, so that the hub can
 // ask for an Inventory of those parts alone that differ. Only with CAPABILITY_RANGES.
 type Ranges struct {
@@ -1913,7 +2103,7 @@ type Ranges struct {
 
 func (x *Ranges) Reset() {
 	*x = Ranges{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[17]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1925,7 +2115,7 @@ func (x *Ranges) String() string {
 func (*Ranges) ProtoMessage() {}
 
 func (x *Ranges) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[17]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1938,7 +2128,7 @@ func (x *Ranges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ranges.ProtoReflect.Descriptor instead.
 func (*Ranges) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{17}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Ranges) GetSubscription() uint32 {
@@ -1974,7 +2164,7 @@ type RangeNeed struct {
 
 func (x *RangeNeed) Reset() {
 	*x = RangeNeed{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[18]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1986,7 +2176,7 @@ func (x *RangeNeed) String() string {
 func (*RangeNeed) ProtoMessage() {}
 
 func (x *RangeNeed) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[18]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1999,7 +2189,7 @@ func (x *RangeNeed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangeNeed.ProtoReflect.Descriptor instead.
 func (*RangeNeed) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{18}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RangeNeed) GetSubscription() uint32 {
@@ -2033,7 +2223,7 @@ type Inventory struct {
 
 func (x *Inventory) Reset() {
 	*x = Inventory{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2045,7 +2235,7 @@ func (x *Inventory) String() string {
 func (*Inventory) ProtoMessage() {}
 
 func (x *Inventory) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[19]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2058,7 +2248,7 @@ func (x *Inventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inventory.ProtoReflect.Descriptor instead.
 func (*Inventory) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{19}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Inventory) GetSubscription() uint32 {
@@ -2112,7 +2302,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2124,7 +2314,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[20]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2137,7 +2327,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{20}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Item) GetKey() string {
@@ -2197,7 +2387,7 @@ type Need struct {
 
 func (x *Need) Reset() {
 	*x = Need{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2209,7 +2399,7 @@ func (x *Need) String() string {
 func (*Need) ProtoMessage() {}
 
 func (x *Need) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[21]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2222,7 +2412,7 @@ func (x *Need) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Need.ProtoReflect.Descriptor instead.
 func (*Need) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{21}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Need) GetSubscription() uint32 {
@@ -2265,7 +2455,7 @@ type Question struct {
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2277,7 +2467,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[22]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2290,7 +2480,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{22}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Question) GetId() uint64 {
@@ -2357,7 +2547,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[23]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2369,7 +2559,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[23]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2382,7 +2572,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{23}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Answer) GetId() uint64 {
@@ -2418,7 +2608,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[24]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2430,7 +2620,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[24]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2443,7 +2633,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{24}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Demand) GetResources() []*Resource {
@@ -2468,7 +2658,7 @@ type DocumentIndex struct {
 
 func (x *DocumentIndex) Reset() {
 	*x = DocumentIndex{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[25]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2480,7 +2670,7 @@ func (x *DocumentIndex) String() string {
 func (*DocumentIndex) ProtoMessage() {}
 
 func (x *DocumentIndex) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[25]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2493,7 +2683,7 @@ func (x *DocumentIndex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentIndex.ProtoReflect.Descriptor instead.
 func (*DocumentIndex) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{25}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DocumentIndex) GetEntries() []*DocumentEntry {
@@ -2525,7 +2715,7 @@ type DocumentEntry struct {
 
 func (x *DocumentEntry) Reset() {
 	*x = DocumentEntry{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[26]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2537,7 +2727,7 @@ func (x *DocumentEntry) String() string {
 func (*DocumentEntry) ProtoMessage() {}
 
 func (x *DocumentEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[26]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2550,7 +2740,7 @@ func (x *DocumentEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentEntry.ProtoReflect.Descriptor instead.
 func (*DocumentEntry) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{26}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DocumentEntry) GetPath() string {
@@ -2586,7 +2776,7 @@ type DocumentNeed struct {
 
 func (x *DocumentNeed) Reset() {
 	*x = DocumentNeed{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[27]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2598,7 +2788,7 @@ func (x *DocumentNeed) String() string {
 func (*DocumentNeed) ProtoMessage() {}
 
 func (x *DocumentNeed) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[27]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2611,7 +2801,7 @@ func (x *DocumentNeed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DocumentNeed.ProtoReflect.Descriptor instead.
 func (*DocumentNeed) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{27}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DocumentNeed) GetEntries() []uint32 {
@@ -2643,7 +2833,7 @@ type Documents struct {
 
 func (x *Documents) Reset() {
 	*x = Documents{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[28]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2655,7 +2845,7 @@ func (x *Documents) String() string {
 func (*Documents) ProtoMessage() {}
 
 func (x *Documents) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[28]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2668,7 +2858,7 @@ func (x *Documents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Documents.ProtoReflect.Descriptor instead.
 func (*Documents) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{28}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Documents) GetDocuments() []*Document {
@@ -2708,7 +2898,7 @@ type Document struct {
 
 func (x *Document) Reset() {
 	*x = Document{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[29]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2720,7 +2910,7 @@ func (x *Document) String() string {
 func (*Document) ProtoMessage() {}
 
 func (x *Document) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[29]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2733,7 +2923,7 @@ func (x *Document) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Document.ProtoReflect.Descriptor instead.
 func (*Document) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{29}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Document) GetPath() string {
@@ -2783,7 +2973,7 @@ type Unsubscription struct {
 
 func (x *Unsubscription) Reset() {
 	*x = Unsubscription{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[30]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2795,7 +2985,7 @@ func (x *Unsubscription) String() string {
 func (*Unsubscription) ProtoMessage() {}
 
 func (x *Unsubscription) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[30]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2808,7 +2998,7 @@ func (x *Unsubscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unsubscription.ProtoReflect.Descriptor instead.
 func (*Unsubscription) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{30}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Unsubscription) GetResource() *Resource {
@@ -2829,14 +3019,16 @@ func (x *Unsubscription) GetReason() string {
 type Drain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Milliseconds to wait before the next attempt at this hub.
-	RetryAfterMs  uint32 `protobuf:"varint,1,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"`
+	RetryAfterMs uint32 `protobuf:"varint,1,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"`
+	// For the edge's log.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_tombolo_v1_sync_proto_msgTypes[31]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2848,7 +3040,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_tombolo_v1_sync_proto_msgTypes[31]
+	mi := &file_tombolo_v1_sync_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2861,7 +3053,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{31}
+	return file_tombolo_v1_sync_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Drain) GetRetryAfterMs() uint32 {
@@ -2871,12 +3063,19 @@ func (x *Drain) GetRetryAfterMs() uint32 {
 	return 0
 }
 
+func (x *Drain) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 var File_tombolo_v1_sync_proto protoreflect.FileDescriptor
 
 const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\n" +
 	"\x15tombolo/v1/sync.proto\x12\n" +
-	"tombolo.v1\"\x98\x03\n" +
+	"tombolo.v1\"\xc6\x03\n" +
 	"\vSyncRequest\x12)\n" +
 	"\x05hello\x18\x01 \x01(\v2\x11.tombolo.v1.HelloH\x00R\x05hello\x12#\n" +
 	"\x03ack\x18\x02 \x01(\v2\x0f.tombolo.v1.AckH\x00R\x03ack\x125\n" +
@@ -2885,7 +3084,8 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\bquestion\x18\x05 \x01(\v2\x14.tombolo.v1.QuestionH\x00R\bquestion\x12,\n" +
 	"\x06demand\x18\x06 \x01(\v2\x12.tombolo.v1.DemandH\x00R\x06demand\x12?\n" +
 	"\rdocument_need\x18\a \x01(\v2\x18.tombolo.v1.DocumentNeedH\x00R\fdocumentNeed\x12,\n" +
-	"\x06ranges\x18\b \x01(\v2\x12.tombolo.v1.RangesH\x00R\x06rangesB\t\n" +
+	"\x06ranges\x18\b \x01(\v2\x12.tombolo.v1.RangesH\x00R\x06ranges\x12,\n" +
+	"\x06report\x18\t \x01(\v2\x12.tombolo.v1.ReportH\x00R\x06reportB\t\n" +
 	"\amessage\"\xf5\x04\n" +
 	"\fSyncResponse\x12/\n" +
 	"\awelcome\x18\x01 \x01(\v2\x13.tombolo.v1.WelcomeH\x00R\awelcome\x12>\n" +
@@ -2903,7 +3103,7 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	" \x01(\v2\x19.tombolo.v1.DocumentIndexH\x00R\rdocumentIndex\x126\n" +
 	"\n" +
 	"range_need\x18\v \x01(\v2\x15.tombolo.v1.RangeNeedH\x00R\trangeNeedB\t\n" +
-	"\amessage\"\x96\x02\n" +
+	"\amessage\"\xac\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12:\n" +
 	"\fcapabilities\x18\x02 \x03(\x0e2\x16.tombolo.v1.CapabilityR\fcapabilities\x12\x12\n" +
@@ -2911,7 +3111,8 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\tpositions\x18\x04 \x03(\v2\x14.tombolo.v1.PositionR\tpositions\x12%\n" +
 	"\x0edocuments_hash\x18\x05 \x01(\tR\rdocumentsHash\x12\x1a\n" +
 	"\bsoftware\x18\x06 \x01(\tR\bsoftware\x12,\n" +
-	"\x06demand\x18\a \x03(\v2\x14.tombolo.v1.ResourceR\x06demand\"<\n" +
+	"\x06demand\x18\a \x03(\v2\x14.tombolo.v1.ResourceR\x06demand\x12\x14\n" +
+	"\x05epoch\x18\b \x01(\tR\x05epoch\"<\n" +
 	"\bResource\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x1a\n" +
 	"\bresource\x18\x02 \x01(\tR\bresource\"\xc5\x01\n" +
@@ -2923,14 +3124,16 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\n" +
 	"staged_rev\x18\x05 \x01(\x04R\tstagedRev\x12\x14\n" +
 	"\x05count\x18\x06 \x01(\x04R\x05count\x12\x16\n" +
-	"\x06digest\x18\a \x01(\fR\x06digest\"\xef\x01\n" +
+	"\x06digest\x18\a \x01(\fR\x06digest\"\xa1\x02\n" +
 	"\aWelcome\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12:\n" +
 	"\fcapabilities\x18\x02 \x03(\x0e2\x16.tombolo.v1.CapabilityR\fcapabilities\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\tR\x05epoch\x12\x1a\n" +
 	"\bsoftware\x18\x04 \x01(\tR\bsoftware\x120\n" +
 	"\x14progress_interval_ms\x18\x05 \x01(\rR\x12progressIntervalMs\x12*\n" +
-	"\x05scope\x18\x06 \x03(\v2\x14.tombolo.v1.ResourceR\x05scope\"\xa7\x02\n" +
+	"\x05scope\x18\x06 \x03(\v2\x14.tombolo.v1.ResourceR\x05scope\x12\x18\n" +
+	"\aresumed\x18\a \x03(\rR\aresumed\x12\x16\n" +
+	"\x06agreed\x18\b \x03(\rR\x06agreed\"\xa7\x02\n" +
 	"\fSubscription\x120\n" +
 	"\bresource\x18\x01 \x01(\v2\x14.tombolo.v1.ResourceR\bresource\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12,\n" +
@@ -2958,7 +3161,7 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\x05label\x18\x01 \x01(\tR\x05label\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x18\n" +
 	"\adefault\x18\x03 \x01(\tR\adefault\x12\x18\n" +
-	"\aindexed\x18\x04 \x01(\bR\aindexed\"\xe3\x01\n" +
+	"\aindexed\x18\x04 \x01(\bR\aindexed\"\x99\x02\n" +
 	"\x05Batch\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x125\n" +
 	"\n" +
@@ -2969,7 +3172,9 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\bgap_from\x18\x05 \x01(\x04R\agapFrom\x12\x14\n" +
 	"\x05frame\x18\x06 \x01(\fR\x05frame\x12\x1f\n" +
 	"\vframed_size\x18\a \x01(\rR\n" +
-	"framedSize\"C\n" +
+	"framedSize\x12\x16\n" +
+	"\x06prompt\x18\b \x01(\bR\x06prompt\x12\x1c\n" +
+	"\tremaining\x18\t \x01(\x04R\tremaining\"C\n" +
 	"\n" +
 	"Operations\x125\n" +
 	"\n" +
@@ -3003,11 +3208,18 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\x03rev\x18\x02 \x01(\x04R\x03rev\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\x04R\x05count\x12\x16\n" +
 	"\x06digest\x18\x04 \x01(\fR\x06digest\x12$\n" +
-	"\x04lost\x18\x05 \x01(\v2\x10.tombolo.v1.LossR\x04lost\"b\n" +
+	"\x04lost\x18\x05 \x01(\v2\x10.tombolo.v1.LossR\x04lost\"\x8b\x01\n" +
 	"\x03Ack\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x12\x10\n" +
 	"\x03rev\x18\x02 \x01(\x04R\x03rev\x12%\n" +
-	"\x0ereceived_bytes\x18\x03 \x01(\x04R\rreceivedBytes\"X\n" +
+	"\x0ereceived_bytes\x18\x03 \x01(\x04R\rreceivedBytes\x12'\n" +
+	"\x04also\x18\x04 \x03(\v2\x13.tombolo.v1.DurableR\x04also\"?\n" +
+	"\aDurable\x12\"\n" +
+	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x12\x10\n" +
+	"\x03rev\x18\x02 \x01(\x04R\x03rev\"8\n" +
+	"\x06Report\x12\x18\n" +
+	"\aobjects\x18\x01 \x01(\x04R\aobjects\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"X\n" +
 	"\x06Ranges\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\rR\fsubscription\x12\x12\n" +
 	"\x04sums\x18\x02 \x01(\fR\x04sums\x12\x16\n" +
@@ -3068,15 +3280,17 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\x04body\x18\x05 \x01(\fR\x04body\"Z\n" +
 	"\x0eUnsubscription\x120\n" +
 	"\bresource\x18\x01 \x01(\v2\x14.tombolo.v1.ResourceR\bresource\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"-\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"E\n" +
 	"\x05Drain\x12$\n" +
-	"\x0eretry_after_ms\x18\x01 \x01(\rR\fretryAfterMs*u\n" +
+	"\x0eretry_after_ms\x18\x01 \x01(\rR\fretryAfterMs\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason*\x8d\x01\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15CAPABILITY_ZSTD_PATCH\x10\x01\x12\x19\n" +
 	"\x15CAPABILITY_ZSTD_BATCH\x10\x02\x12\x15\n" +
-	"\x11CAPABILITY_RANGES\x10\x03*b\n" +
+	"\x11CAPABILITY_RANGES\x10\x03\x12\x16\n" +
+	"\x12CAPABILITY_RESUMED\x10\x04*b\n" +
 	"\x04Plan\x12\x14\n" +
 	"\x10PLAN_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vPLAN_RESUME\x10\x01\x12\x10\n" +
@@ -3107,7 +3321,7 @@ func file_tombolo_v1_sync_proto_rawDescGZIP() []byte {
 }
 
 var file_tombolo_v1_sync_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_tombolo_v1_sync_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_tombolo_v1_sync_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_tombolo_v1_sync_proto_goTypes = []any{
 	(Capability)(0),        // 0: tombolo.v1.Capability
 	(Plan)(0),              // 1: tombolo.v1.Plan
@@ -3130,71 +3344,75 @@ var file_tombolo_v1_sync_proto_goTypes = []any{
 	(*Advance)(nil),        // 18: tombolo.v1.Advance
 	(*Checkpoint)(nil),     // 19: tombolo.v1.Checkpoint
 	(*Ack)(nil),            // 20: tombolo.v1.Ack
-	(*Ranges)(nil),         // 21: tombolo.v1.Ranges
-	(*RangeNeed)(nil),      // 22: tombolo.v1.RangeNeed
-	(*Inventory)(nil),      // 23: tombolo.v1.Inventory
-	(*Item)(nil),           // 24: tombolo.v1.Item
-	(*Need)(nil),           // 25: tombolo.v1.Need
-	(*Question)(nil),       // 26: tombolo.v1.Question
-	(*Answer)(nil),         // 27: tombolo.v1.Answer
-	(*Demand)(nil),         // 28: tombolo.v1.Demand
-	(*DocumentIndex)(nil),  // 29: tombolo.v1.DocumentIndex
-	(*DocumentEntry)(nil),  // 30: tombolo.v1.DocumentEntry
-	(*DocumentNeed)(nil),   // 31: tombolo.v1.DocumentNeed
-	(*Documents)(nil),      // 32: tombolo.v1.Documents
-	(*Document)(nil),       // 33: tombolo.v1.Document
-	(*Unsubscription)(nil), // 34: tombolo.v1.Unsubscription
-	(*Drain)(nil),          // 35: tombolo.v1.Drain
+	(*Durable)(nil),        // 21: tombolo.v1.Durable
+	(*Report)(nil),         // 22: tombolo.v1.Report
+	(*Ranges)(nil),         // 23: tombolo.v1.Ranges
+	(*RangeNeed)(nil),      // 24: tombolo.v1.RangeNeed
+	(*Inventory)(nil),      // 25: tombolo.v1.Inventory
+	(*Item)(nil),           // 26: tombolo.v1.Item
+	(*Need)(nil),           // 27: tombolo.v1.Need
+	(*Question)(nil),       // 28: tombolo.v1.Question
+	(*Answer)(nil),         // 29: tombolo.v1.Answer
+	(*Demand)(nil),         // 30: tombolo.v1.Demand
+	(*DocumentIndex)(nil),  // 31: tombolo.v1.DocumentIndex
+	(*DocumentEntry)(nil),  // 32: tombolo.v1.DocumentEntry
+	(*DocumentNeed)(nil),   // 33: tombolo.v1.DocumentNeed
+	(*Documents)(nil),      // 34: tombolo.v1.Documents
+	(*Document)(nil),       // 35: tombolo.v1.Document
+	(*Unsubscription)(nil), // 36: tombolo.v1.Unsubscription
+	(*Drain)(nil),          // 37: tombolo.v1.Drain
 }
 var file_tombolo_v1_sync_proto_depIdxs = []int32{
 	6,  // 0: tombolo.v1.SyncRequest.hello:type_name -> tombolo.v1.Hello
 	20, // 1: tombolo.v1.SyncRequest.ack:type_name -> tombolo.v1.Ack
-	23, // 2: tombolo.v1.SyncRequest.inventory:type_name -> tombolo.v1.Inventory
-	25, // 3: tombolo.v1.SyncRequest.need:type_name -> tombolo.v1.Need
-	26, // 4: tombolo.v1.SyncRequest.question:type_name -> tombolo.v1.Question
-	28, // 5: tombolo.v1.SyncRequest.demand:type_name -> tombolo.v1.Demand
-	31, // 6: tombolo.v1.SyncRequest.document_need:type_name -> tombolo.v1.DocumentNeed
-	21, // 7: tombolo.v1.SyncRequest.ranges:type_name -> tombolo.v1.Ranges
-	9,  // 8: tombolo.v1.SyncResponse.welcome:type_name -> tombolo.v1.Welcome
-	10, // 9: tombolo.v1.SyncResponse.subscription:type_name -> tombolo.v1.Subscription
-	13, // 10: tombolo.v1.SyncResponse.batch:type_name -> tombolo.v1.Batch
-	19, // 11: tombolo.v1.SyncResponse.checkpoint:type_name -> tombolo.v1.Checkpoint
-	32, // 12: tombolo.v1.SyncResponse.documents:type_name -> tombolo.v1.Documents
-	34, // 13: tombolo.v1.SyncResponse.unsubscription:type_name -> tombolo.v1.Unsubscription
-	35, // 14: tombolo.v1.SyncResponse.drain:type_name -> tombolo.v1.Drain
-	16, // 15: tombolo.v1.SyncResponse.progress:type_name -> tombolo.v1.Progress
-	27, // 16: tombolo.v1.SyncResponse.answer:type_name -> tombolo.v1.Answer
-	29, // 17: tombolo.v1.SyncResponse.document_index:type_name -> tombolo.v1.DocumentIndex
-	22, // 18: tombolo.v1.SyncResponse.range_need:type_name -> tombolo.v1.RangeNeed
-	0,  // 19: tombolo.v1.Hello.capabilities:type_name -> tombolo.v1.Capability
-	8,  // 20: tombolo.v1.Hello.positions:type_name -> tombolo.v1.Position
-	7,  // 21: tombolo.v1.Hello.demand:type_name -> tombolo.v1.Resource
-	7,  // 22: tombolo.v1.Position.resource:type_name -> tombolo.v1.Resource
-	0,  // 23: tombolo.v1.Welcome.capabilities:type_name -> tombolo.v1.Capability
-	7,  // 24: tombolo.v1.Welcome.scope:type_name -> tombolo.v1.Resource
-	7,  // 25: tombolo.v1.Subscription.resource:type_name -> tombolo.v1.Resource
-	11, // 26: tombolo.v1.Subscription.info:type_name -> tombolo.v1.ResourceInfo
-	1,  // 27: tombolo.v1.Subscription.plan:type_name -> tombolo.v1.Plan
-	12, // 28: tombolo.v1.ResourceInfo.fields:type_name -> tombolo.v1.Field
-	15, // 29: tombolo.v1.Batch.operations:type_name -> tombolo.v1.Operation
-	15, // 30: tombolo.v1.Operations.operations:type_name -> tombolo.v1.Operation
-	2,  // 31: tombolo.v1.Operation.type:type_name -> tombolo.v1.OperationType
-	3,  // 32: tombolo.v1.Operation.encoding:type_name -> tombolo.v1.Encoding
-	18, // 33: tombolo.v1.Progress.advances:type_name -> tombolo.v1.Advance
-	17, // 34: tombolo.v1.Progress.lost:type_name -> tombolo.v1.Loss
-	17, // 35: tombolo.v1.Checkpoint.lost:type_name -> tombolo.v1.Loss
-	24, // 36: tombolo.v1.Inventory.items:type_name -> tombolo.v1.Item
-	7,  // 37: tombolo.v1.Demand.resources:type_name -> tombolo.v1.Resource
-	30, // 38: tombolo.v1.DocumentIndex.entries:type_name -> tombolo.v1.DocumentEntry
-	33, // 39: tombolo.v1.Documents.documents:type_name -> tombolo.v1.Document
-	7,  // 40: tombolo.v1.Unsubscription.resource:type_name -> tombolo.v1.Resource
-	4,  // 41: tombolo.v1.SyncService.Sync:input_type -> tombolo.v1.SyncRequest
-	5,  // 42: tombolo.v1.SyncService.Sync:output_type -> tombolo.v1.SyncResponse
-	42, // [42:43] is the sub-list for method output_type
-	41, // [41:42] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	25, // 2: tombolo.v1.SyncRequest.inventory:type_name -> tombolo.v1.Inventory
+	27, // 3: tombolo.v1.SyncRequest.need:type_name -> tombolo.v1.Need
+	28, // 4: tombolo.v1.SyncRequest.question:type_name -> tombolo.v1.Question
+	30, // 5: tombolo.v1.SyncRequest.demand:type_name -> tombolo.v1.Demand
+	33, // 6: tombolo.v1.SyncRequest.document_need:type_name -> tombolo.v1.DocumentNeed
+	23, // 7: tombolo.v1.SyncRequest.ranges:type_name -> tombolo.v1.Ranges
+	22, // 8: tombolo.v1.SyncRequest.report:type_name -> tombolo.v1.Report
+	9,  // 9: tombolo.v1.SyncResponse.welcome:type_name -> tombolo.v1.Welcome
+	10, // 10: tombolo.v1.SyncResponse.subscription:type_name -> tombolo.v1.Subscription
+	13, // 11: tombolo.v1.SyncResponse.batch:type_name -> tombolo.v1.Batch
+	19, // 12: tombolo.v1.SyncResponse.checkpoint:type_name -> tombolo.v1.Checkpoint
+	34, // 13: tombolo.v1.SyncResponse.documents:type_name -> tombolo.v1.Documents
+	36, // 14: tombolo.v1.SyncResponse.unsubscription:type_name -> tombolo.v1.Unsubscription
+	37, // 15: tombolo.v1.SyncResponse.drain:type_name -> tombolo.v1.Drain
+	16, // 16: tombolo.v1.SyncResponse.progress:type_name -> tombolo.v1.Progress
+	29, // 17: tombolo.v1.SyncResponse.answer:type_name -> tombolo.v1.Answer
+	31, // 18: tombolo.v1.SyncResponse.document_index:type_name -> tombolo.v1.DocumentIndex
+	24, // 19: tombolo.v1.SyncResponse.range_need:type_name -> tombolo.v1.RangeNeed
+	0,  // 20: tombolo.v1.Hello.capabilities:type_name -> tombolo.v1.Capability
+	8,  // 21: tombolo.v1.Hello.positions:type_name -> tombolo.v1.Position
+	7,  // 22: tombolo.v1.Hello.demand:type_name -> tombolo.v1.Resource
+	7,  // 23: tombolo.v1.Position.resource:type_name -> tombolo.v1.Resource
+	0,  // 24: tombolo.v1.Welcome.capabilities:type_name -> tombolo.v1.Capability
+	7,  // 25: tombolo.v1.Welcome.scope:type_name -> tombolo.v1.Resource
+	7,  // 26: tombolo.v1.Subscription.resource:type_name -> tombolo.v1.Resource
+	11, // 27: tombolo.v1.Subscription.info:type_name -> tombolo.v1.ResourceInfo
+	1,  // 28: tombolo.v1.Subscription.plan:type_name -> tombolo.v1.Plan
+	12, // 29: tombolo.v1.ResourceInfo.fields:type_name -> tombolo.v1.Field
+	15, // 30: tombolo.v1.Batch.operations:type_name -> tombolo.v1.Operation
+	15, // 31: tombolo.v1.Operations.operations:type_name -> tombolo.v1.Operation
+	2,  // 32: tombolo.v1.Operation.type:type_name -> tombolo.v1.OperationType
+	3,  // 33: tombolo.v1.Operation.encoding:type_name -> tombolo.v1.Encoding
+	18, // 34: tombolo.v1.Progress.advances:type_name -> tombolo.v1.Advance
+	17, // 35: tombolo.v1.Progress.lost:type_name -> tombolo.v1.Loss
+	17, // 36: tombolo.v1.Checkpoint.lost:type_name -> tombolo.v1.Loss
+	21, // 37: tombolo.v1.Ack.also:type_name -> tombolo.v1.Durable
+	26, // 38: tombolo.v1.Inventory.items:type_name -> tombolo.v1.Item
+	7,  // 39: tombolo.v1.Demand.resources:type_name -> tombolo.v1.Resource
+	32, // 40: tombolo.v1.DocumentIndex.entries:type_name -> tombolo.v1.DocumentEntry
+	35, // 41: tombolo.v1.Documents.documents:type_name -> tombolo.v1.Document
+	7,  // 42: tombolo.v1.Unsubscription.resource:type_name -> tombolo.v1.Resource
+	4,  // 43: tombolo.v1.SyncService.Sync:input_type -> tombolo.v1.SyncRequest
+	5,  // 44: tombolo.v1.SyncService.Sync:output_type -> tombolo.v1.SyncResponse
+	44, // [44:45] is the sub-list for method output_type
+	43, // [43:44] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_tombolo_v1_sync_proto_init() }
@@ -3211,6 +3429,7 @@ func file_tombolo_v1_sync_proto_init() {
 		(*SyncRequest_Demand)(nil),
 		(*SyncRequest_DocumentNeed)(nil),
 		(*SyncRequest_Ranges)(nil),
+		(*SyncRequest_Report)(nil),
 	}
 	file_tombolo_v1_sync_proto_msgTypes[1].OneofWrappers = []any{
 		(*SyncResponse_Welcome)(nil),
@@ -3231,7 +3450,7 @@ func file_tombolo_v1_sync_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tombolo_v1_sync_proto_rawDesc), len(file_tombolo_v1_sync_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   32,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
