@@ -23,7 +23,7 @@ type stream struct {
 	sel    *selection
 	frames framer
 	reader *watchlog.Reader // nil until begun
-	wake   chan struct{}
+	wake   watchlog.Signal
 	events [eventsAtOnce]*watchlog.Event
 
 	bookmarks bool // the client takes them
@@ -43,7 +43,7 @@ type stream struct {
 
 func newStream(s *Server, q *read, deadline time.Time, bookmarks bool) *stream {
 	t := &stream{
-		out: newOutlet(q.w), log: q.log, res: q.res, frames: framer{res: q.res, shape: q.form.shape}, wake: make(chan struct{}, 1),
+		out: newOutlet(q.w), log: q.log, res: q.res, frames: framer{res: q.res, shape: q.form.shape}, wake: make(watchlog.Signal, 1),
 		bookmarks: bookmarks, deadline: deadline,
 		sent:  s.metrics.frames.WithLabelValues(resourceLabel(q.res)),
 		gauge: s.metrics.watches.WithLabelValues(resourceLabel(q.res)),

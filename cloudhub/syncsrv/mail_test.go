@@ -8,13 +8,14 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
 // TestMailIsBoundedInBytes: what an edge sends while its session is held up, because it does not read, ends the session
 // before it fills the hub's memory; taken in, it makes room again.
 func TestMailIsBoundedInBytes(t *testing.T) {
-	s := &session{wake: make(chan struct{}, 1), cancel: func(error) {}, byID: map[uint32]*subscription{}}
+	s := &session{wake: make(watchlog.Signal, 1), cancel: func(error) {}, byID: map[uint32]*subscription{}}
 	part := &tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Inventory{Inventory: &tombolov1.Inventory{
 		Items: []*tombolov1.Item{{Key: strings.Repeat("k", 1<<20)}},
 	}}}

@@ -51,7 +51,7 @@ type session struct {
 	draining atomic.Bool
 
 	// wake has room for one signal, which says that there may be something to do.
-	wake chan struct{}
+	wake watchlog.Signal
 
 	mu     sync.Mutex
 	mail   []func(context.Context) error // guarded by mu: what other goroutines want done by run
@@ -83,7 +83,7 @@ func newSession(
 	s := &session{
 		srv: srv, stream: stream, edge: edge, log: srv.log.With("edge", edge), cancel: cancel,
 		byID: map[uint32]*subscription{}, held: map[schema.GroupResource]position{},
-		buf: make([]*watchlog.Event, 0, pageEvents), wake: make(chan struct{}, 1), pace: newPace(),
+		buf: make([]*watchlog.Event, 0, pageEvents), wake: make(watchlog.Signal, 1), pace: newPace(),
 		questions: newQuestions(), can: meet(hello.GetCapabilities()), needs: rate.NewLimiter(needRate, needBurst),
 	}
 	for _, p := range hello.GetPositions() {

@@ -266,7 +266,7 @@ func listing(l *watchlog.Log) []string {
 // watching returns what a watch from a position gets, or the error that it gets.
 func watching(t testing.TB, l *watchlog.Log, from uint64) []string {
 	t.Helper()
-	r, err := l.NewReader(from, make(chan struct{}, 1))
+	r, err := l.NewReader(from, make(watchlog.Signal, 1))
 	if err != nil {
 		return []string{err.Error()}
 	}

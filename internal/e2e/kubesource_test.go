@@ -101,7 +101,7 @@ func openLog(t *testing.T, k *kube.Kube, gr schema.GroupResource) *watchlog.Log 
 // readEvents returns the events behind a revision until done says so, and whether one of them was in a gap.
 func readEvents(t *testing.T, log *watchlog.Log, after uint64, done func([]*watchlog.Event) bool) (events []*watchlog.Event, gap bool) {
 	t.Helper()
-	wake := make(chan struct{}, 1)
+	wake := make(watchlog.Signal, 1)
 	r, err := log.NewReader(after, wake)
 	if err != nil {
 		t.Fatal(err)

@@ -112,9 +112,9 @@ func BenchmarkIdleReaders(b *testing.B) {
 	for _, n := range []int{1, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			l := benchLog(b, 20_000)
-			wakes := make([]chan struct{}, n)
+			wakes := make([]Signal, n)
 			for i := range n {
-				wakes[i] = make(chan struct{}, 1)
+				wakes[i] = make(Signal, 1)
 				r, err := l.NewReader(100, wakes[i], WithField("spec.nodeName", fmt.Sprintf("node-%d", 7+i*1000)))
 				if err != nil {
 					b.Fatal(err)

@@ -149,9 +149,8 @@ func (l *Log) wake(hit []*interest) {
 	defer l.mu.RUnlock()
 	for _, in := range hit {
 		for r := range in.readers {
-			select {
-			case r.wake <- struct{}{}:
-			default: // a signal is waiting already
+			if r.wake != nil {
+				r.wake.Wake()
 			}
 		}
 	}

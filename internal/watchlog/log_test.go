@@ -13,8 +13,8 @@ func TestWriteRightAfterTheListIsSeenByTheWatch(t *testing.T) {
 	snap := l.Snapshot()
 	write(t, l, pod{"ns", "b", "u2", "n1", "x", 11}.op(t, l.Decoder()))
 	for name, open := range map[string]func() (*Reader, error){
-		"from the snapshot": func() (*Reader, error) { return snap.NewReader(make(chan struct{}, 1)) },
-		"from its position": func() (*Reader, error) { return l.NewReader(snap.Rev(), make(chan struct{}, 1)) },
+		"from the snapshot": func() (*Reader, error) { return snap.NewReader(make(Signal, 1)) },
+		"from its position": func() (*Reader, error) { return l.NewReader(snap.Rev(), make(Signal, 1)) },
 	} {
 		r, err := open()
 		if err != nil {
@@ -40,7 +40,7 @@ func TestPlanDropsWhatIsKnown(t *testing.T) {
 
 func TestRecreatedUnderANewUIDIsDeletedAndAdded(t *testing.T) {
 	l := loaded(t, 10, Config{}, pod{"ns", "a", "old", "n1", "x", 5})
-	r, _ := l.NewReader(10, make(chan struct{}, 1))
+	r, _ := l.NewReader(10, make(Signal, 1))
 	defer r.Close()
 	commit(t, l, l.Snapshot().PlanCatchup([]Op{pod{"ns", "a", "new", "n2", "x", 14}.op(t, l.Decoder())}, 20))
 	equal(t, "events", drain(t, r, 1), []string{"DELETED ns/a@14/10", "ADDED ns/a@14/14"})
@@ -52,7 +52,7 @@ func TestCatchupIsGaplessFromItsEndsAndCompactedInside(t *testing.T) {
 	commit(t, l, l.Snapshot().PlanCatchup([]Op{
 		pod{"ns", "c", "u3", "n1", "x", 20}.op(t, d), {Key: "ns/a"}, {Key: "ns/b"}, pod{"ns", "d", "u4", "n1", "x", 15}.op(t, d),
 	}, 20))
-	r, err := l.NewReader(10, make(chan struct{}, 1))
+	r, err := l.NewReader(10, make(Signal, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestCatchupIsGaplessFromItsEndsAndCompactedInside(t *testing.T) {
 
 func TestObjectThatEntersKeepsItsOwnVersion(t *testing.T) {
 	l := loaded(t, 10, Config{}, pod{"ns", "a", "u1", "n1", "x", 5})
-	r, _ := l.NewReader(10, make(chan struct{}, 1))
+	r, _ := l.NewReader(10, make(Signal, 1))
 	defer r.Close()
 	commit(t, l, l.Snapshot().PlanCatchup([]Op{pod{"ns", "b", "u2", "n1", "x", 3}.op(t, l.Decoder())}, 12))
 	got, rev := drainTo(t, r, 4)
@@ -93,11 +93,11 @@ func TestObjectThatEntersKeepsItsOwnVersion(t *testing.T) {
 
 func TestLateEventIsSentAgainToWhoResumes(t *testing.T) {
 	l := loaded(t, 10, Config{}, pod{"ns", "a", "u1", "n1", "x", 5})
-	live, _ := l.NewReader(10, make(chan struct{}, 1))
+	live, _ := l.NewReader(10, make(Signal, 1))
 	defer live.Close()
 	commit(t, l, l.Snapshot().PlanCatchup([]Op{pod{"ns", "b", "u2", "n1", "x", 3}.op(t, l.Decoder())}, 10))
 	equal(t, "live", drain(t, live, 4), []string{"ADDED ns/b@10/3"})
-	resumed, err := l.NewReader(10, make(chan struct{}, 1))
+	resumed, err := l.NewReader(10, make(Signal, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,13 +107,13 @@ func TestLateEventIsSentAgainToWhoResumes(t *testing.T) {
 
 func TestDeletionsAtOneRevisionToldOneByOne(t *testing.T) {
 	l := loaded(t, 10, Config{}, pod{"ns", "a", "u1", "n", "x", 5}, pod{"ns", "b", "u2", "n", "x", 6}, pod{"ns", "c", "u3", "n", "x", 7})
-	r, _ := l.NewReader(10, make(chan struct{}, 1))
+	r, _ := l.NewReader(10, make(Signal, 1))
 	defer r.Close()
 	for _, key := range []string{"ns/a", "ns/b", "ns/c"} {
 		commit(t, l, l.Snapshot().Plan([]Op{{Key: key, Rev: 12}}, 12))
 	}
 	equal(t, "live", drain(t, r, 4), []string{"DELETED ns/a@12/12", "DELETED ns/b@12/12", "DELETED ns/c@12/12"})
-	again, err := l.NewReader(12, make(chan struct{}, 1))
+	again, err := l.NewReader(12, make(Signal, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestDeletionsAtOneRevisionToldOneByOne(t *testing.T) {
 func TestFutureReaderIsSilentUpToItsPosition(t *testing.T) {
 	l := loaded(t, 10, Config{})
 	d := l.Decoder()
-	r, err := l.NewReader(12, make(chan struct{}, 1))
+	r, err := l.NewReader(12, make(Signal, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestPositionOfAnotherHistoryIsCompacted(t *testing.T) {
 	if _, err := l.NewReader(400, nil); !errors.Is(err, ErrCompacted) {
 		t.Errorf("watch from 400: %v", err)
 	}
-	r, err := l.NewReader(501, make(chan struct{}, 1))
+	r, err := l.NewReader(501, make(Signal, 1))
 	if err != nil {
 		t.Fatalf("watch from the future: %v", err)
 	}
@@ -151,7 +151,7 @@ func TestPositionOfAnotherHistoryIsCompacted(t *testing.T) {
 func TestSlowReaderFallsOffTheWindow(t *testing.T) {
 	l := loaded(t, 10, Config{MaxEvents: 3})
 	d := l.Decoder()
-	r, _ := l.NewReader(10, make(chan struct{}, 1))
+	r, _ := l.NewReader(10, make(Signal, 1))
 	defer r.Close()
 	for rev := uint64(11); rev <= 15; rev++ {
 		write(t, l, pod{"ns", "a", "u1", "n", "x", rev}.op(t, d))
@@ -165,7 +165,7 @@ func TestSlowReaderFallsOffTheWindow(t *testing.T) {
 	if _, err := l.NewReader(11, nil); !errors.Is(err, ErrCompacted) {
 		t.Errorf("watch from 11: %v", err)
 	}
-	again, err := l.NewReader(12, make(chan struct{}, 1))
+	again, err := l.NewReader(12, make(Signal, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestSlowReaderFallsOffTheWindow(t *testing.T) {
 func TestIdleReaderOfAnIndexIsNotCut(t *testing.T) {
 	l := loaded(t, 10, Config{MaxEvents: 3})
 	d := l.Decoder()
-	wake := make(chan struct{}, 1)
+	wake := make(Signal, 1)
 	r, _ := l.NewReader(10, wake, WithField("spec.nodeName", "mine"))
 	defer r.Close()
 	for rev := uint64(11); rev <= 30; rev++ {
@@ -222,7 +222,7 @@ func TestCommitRefusesWhatDoesNotFollow(t *testing.T) {
 func TestClose(t *testing.T) {
 	reason := errors.New("resource is gone")
 	l := loaded(t, 10, Config{})
-	wake := make(chan struct{}, 1)
+	wake := make(Signal, 1)
 	r, _ := l.NewReader(10, wake)
 	defer r.Close()
 	write(t, l, pod{"ns", "a", "u1", "n", "x", 11}.op(t, l.Decoder()))

@@ -199,7 +199,7 @@ func (m *model) newReader() *modelReader {
 		}[m.rng.IntN(5)])
 	}
 	var err error
-	wake := make(chan struct{}, 1)
+	wake := make(Signal, 1)
 	if m.rng.IntN(2) == 0 {
 		snap := m.log.Snapshot()
 		r.from = snap.Rev()
@@ -314,7 +314,7 @@ func TestRestoredLogGoesOn(t *testing.T) {
 		m.step()
 		m.checkExact()
 	}
-	r, err := again.NewReader(100, make(chan struct{}, 1))
+	r, err := again.NewReader(100, make(Signal, 1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import "fmt"
 // object has the term or had it before. It has no queue, so it costs the log nothing to be slow. One goroutine uses it.
 type Reader struct {
 	log   *Log
-	wake  chan<- struct{}
+	wake  Waker
 	terms []*interest // guarded by Log.mu, as what they point to
 
 	seq   uint64 // number of the last event that was looked at
@@ -30,11 +30,11 @@ const (
 	maxTerms = 32
 )
 
-// NewReader returns a reader of the events behind position after. wake, a channel with room for one signal, is signalled
-// when there may be something new to read; several readers may share it. No term means everything. A position ahead of
+// NewReader returns a reader of the events behind position after. wake, nil for nobody, is woken when there may be something
+// new to read; several readers may share it. No term means everything. A position ahead of
 // the log is legal: events up to it are left out. ErrCompacted when the log does not reach back to after, and the reason
 // when it is closed.
-func (l *Log) NewReader(after uint64, wake chan<- struct{}, terms ...Term) (*Reader, error) {
+func (l *Log) NewReader(after uint64, wake Waker, terms ...Term) (*Reader, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.open(); err != nil {
@@ -56,7 +56,7 @@ func (l *Log) NewReader(after uint64, wake chan<- struct{}, terms ...Term) (*Rea
 
 // NewReader returns a reader of the events behind the snapshot: together they miss nothing and see nothing twice.
 // Errors as those of Log.NewReader.
-func (s Snapshot) NewReader(wake chan<- struct{}, terms ...Term) (*Reader, error) {
+func (s Snapshot) NewReader(wake Waker, terms ...Term) (*Reader, error) {
 	l := s.log
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -140,7 +140,7 @@ func TestDeletingADefinitionDeletesItsObjects(t *testing.T) {
 	r.must(http.MethodPost, widgets, "", widget("b", ""))
 	log, crds := r.log("ex.io", "v1", "widgets"), r.log("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 	before := r.cloud.Rev()
-	wake := make(chan struct{}, 1)
+	wake := make(watchlog.Signal, 1)
 	reader, err := log.NewReader(before, wake)
 	if err != nil {
 		t.Fatal(err)

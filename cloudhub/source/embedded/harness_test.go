@@ -183,7 +183,7 @@ func (r *rig) log(group, version, resource string) *watchlog.Log {
 // events returns the events of a log behind a position, as "TYPE key@rev".
 func (r *rig) events(l *watchlog.Log, after uint64) []*watchlog.Event {
 	r.Helper()
-	reader, err := l.NewReader(after, make(chan struct{}, 1))
+	reader, err := l.NewReader(after, make(watchlog.Signal, 1))
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func readWidgets(r *rig) {
 	if err != nil {
 		return // gone for now
 	}
-	wake := make(chan struct{}, 1)
+	wake := make(watchlog.Signal, 1)
 	reader, err := l.Snapshot().NewReader(wake)
 	if err != nil {
 		return

@@ -153,7 +153,7 @@ func (h *harness) until(log *watchlog.Log, rev uint64) {
 // events returns what the log has behind a position: each event as "ADDED ns/name 103", and whether there was a gap.
 func (h *harness) events(log *watchlog.Log, after uint64) ([]string, bool) {
 	h.t.Helper()
-	r, err := log.NewReader(after, make(chan struct{}, 1))
+	r, err := log.NewReader(after, make(watchlog.Signal, 1))
 	if err != nil {
 		h.t.Fatal(err)
 	}

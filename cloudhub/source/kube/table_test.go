@@ -85,7 +85,7 @@ func TestOtherColumnsRedefineTheResource(t *testing.T) {
 			default:
 				t.Fatalf("%s: the log goes on", name)
 			}
-			if _, err := log.NewReader(log.Rev(), make(chan struct{}, 1)); !errors.Is(err, source.ErrRedefined) {
+			if _, err := log.NewReader(log.Rev(), make(watchlog.Signal, 1)); !errors.Is(err, source.ErrRedefined) {
 				t.Errorf("%s: closed with %v", name, err)
 			}
 			fresh := h.follow(pods)

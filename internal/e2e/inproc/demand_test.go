@@ -426,7 +426,7 @@ func TestDemandExpires(t *testing.T) {
 	e := startEdgeWith(t, edgehub.Config{DataDir: t.TempDir(), Hubs: []string{addr}, OnDemandExpiry: 400 * time.Millisecond})
 	e.linked()
 	l := e.demand()
-	reader, err := l.Snapshot().NewReader(make(chan struct{}, 1))
+	reader, err := l.Snapshot().NewReader(make(watchlog.Signal, 1))
 	if err != nil {
 		t.Fatal(err)
 	}

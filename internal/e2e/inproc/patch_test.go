@@ -136,7 +136,7 @@ func follow(e *edge, h *guarantee.History) *follower {
 		items = append(items, content(e.t, o.JSON()))
 	}
 	seen.Listed(snap.Rev(), items, guarantee.Answer{Began: begin})
-	r, err := snap.NewReader(make(chan struct{}, 1))
+	r, err := snap.NewReader(make(watchlog.Signal, 1))
 	if err != nil {
 		e.t.Fatal(err)
 	}

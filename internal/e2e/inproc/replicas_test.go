@@ -60,7 +60,7 @@ func TestReplicasWithOtherBytes(t *testing.T) {
 // changes counts the events of an object behind a position.
 func (e *edge) changes(key string, from uint64) int {
 	e.t.Helper()
-	r, err := e.pods().NewReader(from, make(chan struct{}, 1))
+	r, err := e.pods().NewReader(from, make(watchlog.Signal, 1))
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func TestRestoredCloudWhileConnected(t *testing.T) {
 	e.waitFor(end)
 	e.following()
 	old, received := e.pods(), e.BytesReceived()
-	r, err := old.NewReader(end, make(chan struct{}, 1))
+	r, err := old.NewReader(end, make(watchlog.Signal, 1))
 	if err != nil {
 		t.Fatal(err)
 	}

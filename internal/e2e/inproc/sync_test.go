@@ -54,7 +54,7 @@ func TestLiveEventsReachTheEdge(t *testing.T) {
 	b, d := c.put("b", "u2", "mine"), c.remove("a")
 	e.waitFor(d)
 	e.holds(c)
-	wake := make(chan struct{}, 1)
+	wake := make(watchlog.Signal, 1)
 	r, err := e.pods().NewReader(from, wake)
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestScopeLetsObjectsEnterAndLeave(t *testing.T) {
 	end := c.put("c", "u3", "mine")
 	e.waitFor(end)
 	e.holds(c, "mine")
-	wake := make(chan struct{}, 1)
+	wake := make(watchlog.Signal, 1)
 	r, err := e.pods().NewReader(from, wake)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestHubWithAnEmptyMemory(t *testing.T) {
 	e := startEdge(t, t.TempDir(), hub)
 	e.holds(c)
 	from := e.pods().Rev()
-	wake := make(chan struct{}, 1)
+	wake := make(watchlog.Signal, 1)
 	r, err := e.pods().NewReader(from, wake)
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +174,7 @@ func TestRestartOffline(t *testing.T) {
 	if e.pods().Rev() != end {
 		t.Errorf("at %d, was at %d", e.pods().Rev(), end)
 	}
-	wake := make(chan struct{}, 1)
+	wake := make(watchlog.Signal, 1)
 	r, err := e.pods().NewReader(from, wake)
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func TestResumeAfterALostLinkIsExact(t *testing.T) {
 	gone := c.remove("a")
 	startHub(t, src, sc, hub)
 	e.waitFor(gone)
-	wake := make(chan struct{}, 1)
+	wake := make(watchlog.Signal, 1)
 	r, err := e.pods().NewReader(from, wake)
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +230,7 @@ func TestGapInTheHubsLog(t *testing.T) {
 	src.relist()
 	e.waitFor(end)
 	e.holds(c)
-	wake := make(chan struct{}, 1)
+	wake := make(watchlog.Signal, 1)
 	r, err := e.pods().NewReader(from, wake)
 	if err != nil {
 		t.Fatal(err)
