@@ -202,7 +202,9 @@ func (s *session) finish(r *replica, rev uint64, want delta.Digest) error {
 	r.setLive(true, time.Time{})
 	r.asked = false
 	s.c.log.Info("resource synced", "resource", r.gr, "rev", r.log.Rev(), "objects", r.digest.Count, "changes", len(batch.Events))
-	return s.ack(r, r.log.Rev())
+	s.acks.note(s.numbers[r], r.log.Rev())
+	s.acks.due = true
+	return nil
 }
 
 // adopt makes the outcome of a step durable, then visible.
@@ -241,8 +243,9 @@ func (s *session) finishGapped(b *tombolov1.Batch) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.gr, err)
 	}
+	s.acks.owed, s.acks.due = true, s.acks.due || b.GetPrompt()
 	if r.need != nil {
-		return s.ackBytes()
+		return nil
 	}
 	ops, _, err := s.decode(r, operations, nil)
 	if err != nil {
@@ -253,5 +256,6 @@ func (s *session) finishGapped(b *tombolov1.Batch) error {
 	if err := s.adopt(r, batch); err != nil {
 		return err
 	}
-	return s.ack(r, r.log.Rev())
+	s.acks.note(s.numbers[r], r.log.Rev())
+	return nil
 }

@@ -17,15 +17,11 @@ var errDamaged = errors.New("an object has come in damaged")
 // errMissed is what is wrong with a patch whose base the edge does not hold, or that makes something else of it.
 var errMissed = errors.New("the patch is of another base")
 
-// unpack returns the operations of a batch, out of its frame if it has one, and counts their bytes as received.
+// unpack returns the operations of a batch, out of its frame if it has one.
 func (s *session) unpack(b *tombolov1.Batch) ([]*tombolov1.Operation, error) {
 	if len(b.GetFrame()) == 0 {
-		for _, o := range b.GetOperations() {
-			s.received += uint64(len(o.GetData()) + len(o.GetCells()))
-		}
 		return b.GetOperations(), nil
 	}
-	s.received += uint64(len(b.GetFrame()))
 	if !s.agreed.frames || len(b.GetOperations()) > 0 {
 		return nil, errors.New("a frame was not agreed on")
 	}

@@ -81,7 +81,6 @@ func (s *session) documents(m *tombolov1.Documents) error {
 	complete := false
 	for _, d := range docs {
 		s.c.arrivals[keyOf(d)] = d
-		s.received += uint64(len(d.Body.Frame()))
 		complete = s.index.arrived(keyOf(d)) || complete
 	}
 	if complete {
@@ -89,7 +88,8 @@ func (s *session) documents(m *tombolov1.Documents) error {
 			return err
 		}
 	}
-	return s.ackBytes()
+	s.acks.owed = true
+	return nil
 }
 
 // roomFor fails when the edge would hold more than it may. The documents that are served count, too, as they stay until

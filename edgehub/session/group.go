@@ -16,7 +16,6 @@ import (
 type group struct {
 	s     *session
 	bytes int     // of objects
-	owed  bool    // bytes came that the hub is to hear of
 	parts []*part // in the order in which their replicas came first
 	// answers become true with the group.
 	answers []answered
@@ -45,6 +44,11 @@ func (g *group) part(r *replica) *part {
 	p := &part{r: r}
 	g.parts = append(g.parts, p)
 	return p
+}
+
+// stages tells whether the group has a part of a catch-up.
+func (g *group) stages() bool {
+	return slices.ContainsFunc(g.parts, func(p *part) bool { return p.stage > 0 })
 }
 
 // take puts a message into the group. It returns false for one that stands for itself.
@@ -102,7 +106,7 @@ func (g *group) batch(r *replica, b *tombolov1.Batch) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.gr, err)
 	}
-	g.owed = true
+	g.s.acks.owed, g.s.acks.due = true, g.s.acks.due || b.GetPrompt()
 	if r.need != nil {
 		return nil
 	}
@@ -185,7 +189,7 @@ func (g *group) land() error {
 		}
 	}
 	if len(work) == 0 {
-		return g.taken()
+		return nil
 	}
 	start := time.Now()
 	if err := g.s.c.cfg.Store.Update(func(tx *store.Tx) error { return g.s.write(tx, work) }); err != nil {
@@ -204,26 +208,21 @@ func (g *group) land() error {
 	if failed != nil {
 		return failed
 	}
-	return g.ack(work)
+	g.note(work)
+	return nil
 }
 
-// ack reports what is durable now. A position that moved without an operation is not worth a message: on an idle link
-// there would be little else.
-func (g *group) ack(work []*part) error {
-	said := false
+// note notes what is durable now, for the hub. A position that moved without an operation is not worth a message: on an
+// idle link there would be little else.
+func (g *group) note(work []*part) {
 	for _, p := range work {
-		if len(p.ops) == 0 && p.stage == 0 {
-			continue
+		if len(p.ops) > 0 && p.batch.Rev > 0 {
+			g.s.acks.note(g.s.numbers[p.r], p.batch.Rev)
 		}
-		if err := g.s.ack(p.r, p.batch.Rev); err != nil {
-			return err
+		if p.stage > 0 {
+			g.s.acks.due = true
 		}
-		said = true
 	}
-	if said {
-		return nil
-	}
-	return g.taken()
 }
 
 // plan makes the batch of the part's exact operations, none when they change nothing.
@@ -235,15 +234,6 @@ func (p *part) plan() {
 	if b := p.r.log.Snapshot().Plan(p.ops, p.upto); b.Rev > rev || len(b.Events) > 0 {
 		p.batch = b
 	}
-}
-
-// taken reports the bytes of a group that only holds a part of an exact step: the rest of it may not be under way before
-// the hub knows.
-func (g *group) taken() error {
-	if !g.owed {
-		return nil
-	}
-	return g.s.ackBytes()
 }
 
 // write is the group's transaction.

@@ -72,7 +72,9 @@ func (s *session) finishRewind(r *replica, rev uint64, want delta.Digest) error 
 	s.progressed = true
 	s.c.metrics.rewinds.Inc()
 	s.c.log.Warn("resource goes on from another history", "resource", r.gr, "was", r.log.Rev(), "rev", rev, "changes", len(ops))
-	return s.ack(fresh, rev)
+	s.acks.note(s.numbers[fresh], rev)
+	s.acks.due = true
+	return nil
 }
 
 // succeed puts fresh in the place of r, whose log is closed.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tombolo-sync/tombolo/edgehub/store"
@@ -29,7 +30,7 @@ type session struct {
 	retry     time.Duration // how long the hub wants us to stay away
 	ids       map[uint32]*replica
 	numbers   map[*replica]uint32
-	received  uint64          // bytes of objects and documents taken off the stream, as they were on the wire
+	acks      acks
 	noted     time.Time       // the time of contact that is stored
 	wanted    <-chan struct{} // closed when the hub is to hear what is wanted
 	tidied    time.Time       // when it was last looked for what nobody uses
@@ -61,7 +62,7 @@ var (
 
 // run serves the session until it ends.
 func (s *session) run(ctx context.Context) error {
-	s.numbers = map[*replica]uint32{}
+	s.numbers, s.acks = map[*replica]uint32{}, newAcks()
 	s.openDesk()
 	defer s.closeDesk()
 	if err := s.hello(); err != nil {
@@ -153,6 +154,10 @@ func (s *session) apply(ctx context.Context, in <-chan *tombolov1.SyncResponse) 
 			if err := s.sendDemand(); err != nil {
 				return err
 			}
+		case <-s.acks.timer.C:
+			if err := s.sendAck(); err != nil {
+				return err
+			}
 		case a := <-s.questions.desk.in:
 			if err := s.ask(a); err != nil {
 				return err
@@ -165,6 +170,9 @@ func (s *session) apply(ctx context.Context, in <-chan *tombolov1.SyncResponse) 
 				return err
 			}
 			s.c.current.Store(s.caughtUp())
+			if err := s.settleAcks(); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -173,6 +181,7 @@ func (s *session) apply(ctx context.Context, in <-chan *tombolov1.SyncResponse) 
 func (s *session) applyGroup(in <-chan *tombolov1.SyncResponse, m *tombolov1.SyncResponse) error {
 	g := newGroup(s)
 	for {
+		s.acks.received += uint64(proto.Size(m)) //nolint:gosec // not negative
 		taken, err := g.take(m)
 		if err != nil {
 			return err
@@ -185,6 +194,11 @@ func (s *session) applyGroup(in <-chan *tombolov1.SyncResponse, m *tombolov1.Syn
 				return err
 			}
 			g = newGroup(s)
+		}
+		if g.stages() && s.acks.untold() >= earlyBytes {
+			if err := s.sendReceived(); err != nil {
+				return err
+			}
 		}
 		if g.bytes >= groupBytes {
 			return g.commit()
@@ -331,18 +345,4 @@ func (s *session) noteContact(tx *store.Tx) error {
 	}
 	s.noted = last
 	return tx.SetInfo(infoHeard, last.UTC().Format(time.RFC3339Nano))
-}
-
-// ackBytes reports the bytes taken, and nothing else.
-func (s *session) ackBytes() error {
-	return s.stream.Send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Ack{
-		Ack: &tombolov1.Ack{ReceivedBytes: s.received},
-	}})
-}
-
-// ack reports that rev is durable; 0 for a part of a step, which only reports the bytes taken.
-func (s *session) ack(r *replica, rev uint64) error {
-	return s.stream.Send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Ack{Ack: &tombolov1.Ack{
-		Subscription: s.numbers[r], Rev: rev, ReceivedBytes: s.received,
-	}}})
 }
