@@ -71,7 +71,7 @@ func (s Scope) View(r *watchlog.Resource) (View, error) {
 	if r.Deprecated != "" {
 		parts = append(parts, "deprecated "+r.Deprecated)
 	}
-	v.hash = hash(parts)
+	v.id = identify(parts)
 	return v, nil
 }
 
@@ -100,10 +100,12 @@ func sortedUnique(in []string) []string {
 	return slices.Compact(out)
 }
 
-// hash identifies a set of rules whatever their order.
-func hash(parts []string) string {
-	sum := sha256.Sum256([]byte(strings.Join(sortedUnique(parts), "\n")))
-	return hex.EncodeToString(sum[:8])
+// ID says what a view is of: that of another one is another.
+type ID [sha256.Size]byte
+
+// identify returns the ID of a set of rules whatever their order.
+func identify(parts []string) ID {
+	return sha256.Sum256([]byte(strings.Join(sortedUnique(parts), "\n")))
 }
 
 // reduce removes terms that are there twice, and all others when one covers everything.
@@ -124,7 +126,7 @@ func reduce(terms []watchlog.Term) []watchlog.Term {
 type View struct {
 	filters []filter
 	terms   []watchlog.Term
-	hash    string
+	id      ID
 }
 
 // Terms returns index terms that cover the view: every object of it has at least one of them.
@@ -132,7 +134,10 @@ func (v View) Terms() []watchlog.Term { return v.terms }
 
 // Hash identifies what the view is of: equal for the same version and columns of the
 // resource and equal rules, whatever their order.
-func (v View) Hash() string { return v.hash }
+func (v View) Hash() string { return hex.EncodeToString(v.id[:8]) }
+
+// ID identifies what the view is of, as Hash does, whatever somebody may have tried to make equal.
+func (v View) ID() ID { return v.id }
 
 // Matches tells whether an object is in the view.
 func (v View) Matches(o *watchlog.Object) bool {

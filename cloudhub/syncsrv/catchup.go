@@ -3,7 +3,6 @@ package syncsrv
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"slices"
 
 	"google.golang.org/grpc/codes"
@@ -24,21 +23,6 @@ type catchup struct {
 	gapFrom uint64             // where the edge was before
 }
 
-// held returns what the edge is to hold of a snapshot. It touches only the objects that the view's index terms reach.
-func (u *subscription) held(snap watchlog.Snapshot) iter.Seq[*watchlog.Object] {
-	terms, r := u.view.Terms(), u.log.Resource()
-	return func(yield func(*watchlog.Object) bool) {
-		for i, t := range terms {
-			for o := range snap.Select(t, "") {
-				again := slices.ContainsFunc(terms[:i], func(t watchlog.Term) bool { return t.Matches(r, o) })
-				if !again && u.view.Matches(o) && !yield(o) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // beginChanges starts to send what has a revision behind from: everything that changed since an edge was there. What was
 // deleted meanwhile the edge finds out by the digest.
 func (u *subscription) beginChanges(from uint64) error {
@@ -46,8 +30,8 @@ func (u *subscription) beginChanges(from uint64) error {
 	if err != nil {
 		return u.fail(err)
 	}
-	for o := range u.held(c.snap) {
-		c.digest.Add(o)
+	c.digest = u.projection.of(c.snap)
+	for o := range u.projection.held(c.snap) {
 		if o.Rev() > from {
 			c.objects = append(c.objects, o)
 		}
@@ -185,7 +169,7 @@ func (u *subscription) reconcile() error {
 	if err != nil {
 		return u.fail(err)
 	}
-	for o := range u.held(c.snap) {
+	for o := range u.projection.held(c.snap) {
 		c.digest.Add(o)
 		item := stock.take(o.Key())
 		if item.GetRev() != o.Rev() || item.GetUid() != o.UID() || item.GetCrc32C() != o.Checksum() {

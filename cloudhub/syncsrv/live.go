@@ -140,16 +140,15 @@ func (u *subscription) tickLive(ctx context.Context, now time.Time, p *tombolov1
 // check sends the digest of what the edge should hold. When the state at that position is not to be had any more, the
 // next tick will do.
 func (u *subscription) check(now time.Time) error {
-	snap, err := u.log.SnapshotAt(u.sentRev)
-	if err != nil || u.stepOpen {
+	if u.stepOpen {
+		return nil
+	}
+	d, _, err := u.projection.at(u.sentRev)
+	if err != nil {
 		return nil //nolint:nilerr // the log has moved on, which is no fault
 	}
 	u.checkAt = now.Add(u.s.srv.cfg.CheckInterval)
-	var d delta.Digest
-	for o := range u.held(snap) {
-		d.Add(o)
-	}
-	return u.checkpoint(snap.Rev(), d)
+	return u.checkpoint(u.sentRev, d)
 }
 
 func (u *subscription) checkpoint(rev uint64, d delta.Digest) error {

@@ -40,7 +40,7 @@ func (u *subscription) ranges(m *tombolov1.Ranges) error {
 		return u.fail(err)
 	}
 	sums := make(delta.Ranges, len(theirs))
-	for o := range u.held(c.snap) {
+	for o := range u.projection.held(c.snap) {
 		c.digest.AddRanged(sums, o)
 	}
 	parts := sums.Differ(theirs)
@@ -63,7 +63,7 @@ func (u *subscription) ranges(m *tombolov1.Ranges) error {
 func (u *subscription) reconcileParts() error {
 	p, stock := u.partial, u.stock
 	u.partial = nil
-	for o := range u.held(p.snap) {
+	for o := range u.projection.held(p.snap) {
 		if p.parts.Has(p.sums.Part(o.Key())) {
 			item := stock.take(o.Key())
 			if item == nil || item.GetHash() != delta.HashOf(o) {

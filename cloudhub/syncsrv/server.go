@@ -33,6 +33,8 @@ type Server struct {
 	health  *health.Server
 	wg      sync.WaitGroup        // the goroutines of sessions
 	index   atomic.Pointer[index] // of the newest documents that an edge was told of
+	// projections are what subscriptions of equal views share.
+	projections *projections
 
 	mu       sync.Mutex          // guards all below
 	sessions map[string]*session // the newest of each edge
@@ -45,7 +47,10 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, metrics: newMetrics(cfg.Metrics), sessions: map[string]*session{}}
+	s := &Server{
+		cfg: cfg, log: cfg.Logger, metrics: newMetrics(cfg.Metrics), sessions: map[string]*session{},
+		projections: newProjections(),
+	}
 	s.grpc = grpc.NewServer(s.options()...)
 	s.health = health.NewServer()
 	healthpb.RegisterHealthServer(s.grpc, s.health)

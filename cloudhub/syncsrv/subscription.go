@@ -25,6 +25,9 @@ type subscription struct {
 	log     *watchlog.Log // nil until opened
 	release func()
 	view    scope.View
+	// projection is what view makes of log, shared with other subscriptions; nil without a view.
+	projection *projection
+
 	have    position // what the edge holds at the beginning of the phase
 	reader  *watchlog.Reader
 	catchup *catchup
@@ -147,6 +150,7 @@ func (u *subscription) opened(ctx context.Context, this int, log *watchlog.Log, 
 		return u.fail(err)
 	}
 	u.unknownSince, u.failure = time.Time{}, ""
+	u.projection = u.s.srv.projections.of(log, u.view)
 	return u.plan(ctx)
 }
 
@@ -301,10 +305,13 @@ func (u *subscription) letGoReader() {
 
 func (u *subscription) letGo() {
 	u.letGoReader()
+	if u.projection != nil {
+		u.projection.release()
+	}
 	if u.release != nil {
 		u.release()
 	}
-	u.log, u.release = nil, nil
+	u.log, u.release, u.projection = nil, nil, nil
 }
 
 func (u *subscription) close() {

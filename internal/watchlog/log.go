@@ -89,6 +89,20 @@ func (l *Log) Oldest() uint64 {
 	return l.win.floor
 }
 
+// Reaches returns the error that SnapshotAt would fail with, nil when it has the state at rev.
+func (l *Log) Reaches(rev uint64) error {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	switch cur := l.Rev(); {
+	case rev > cur:
+		return fmt.Errorf("%w: %d, the log is at %d", ErrFuture, rev, cur)
+	case rev == cur:
+		return nil
+	default:
+		return l.win.check(rev)
+	}
+}
+
 // Content is what a log is restored from.
 type Content struct {
 	Objects []*Object

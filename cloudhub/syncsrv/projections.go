@@ -1,0 +1,51 @@
+package syncsrv
+
+import (
+	"sync"
+
+	"github.com/tombolo-sync/tombolo/cloudhub/scope"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+)
+
+// projections are those that subscriptions have, one for each log and view. Their number is at most that of the
+// subscriptions.
+type projections struct {
+	mu sync.Mutex
+	by map[projectionKey]*projection // guarded by mu; none without a holder
+}
+
+// projectionKey says what a projection is of. A log is of one version of a resource, and a resource that is opened anew
+// has another log.
+type projectionKey struct {
+	log  *watchlog.Log
+	view scope.ID
+}
+
+func newProjections() *projections { return &projections{by: map[projectionKey]*projection{}} }
+
+// of returns the projection of a log through a view. The caller releases it.
+func (ps *projections) of(log *watchlog.Log, view scope.View) *projection {
+	key := projectionKey{log, view.ID()}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p := ps.by[key]
+	if p == nil {
+		p = &projection{home: ps, key: key, log: log, view: view}
+		ps.by[key] = p
+	}
+	p.holders.Add(1)
+	return p
+}
+
+// release says that one holder does not need p any more.
+func (p *projection) release() {
+	p.home.mu.Lock()
+	last := p.holders.Add(-1) == 0
+	if last {
+		delete(p.home.by, p.key)
+	}
+	p.home.mu.Unlock()
+	if last {
+		p.close()
+	}
+}
