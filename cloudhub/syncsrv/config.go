@@ -49,7 +49,8 @@ type Config struct {
 	Logger      *slog.Logger
 	Metrics     prometheus.Registerer
 
-	// ProgressInterval is how often an edge hears of positions that moved without an event for it. 0 means 5 s.
+	// ProgressInterval is how often an edge hears that the hub is there. 0 means 5 s. Positions that moved without an event
+	// for it come along now and then: see advance.go.
 	ProgressInterval time.Duration
 	// CheckInterval is how often an edge's digests are compared with the hub's. 0 means 5 min.
 	CheckInterval time.Duration

@@ -57,7 +57,7 @@ func (s *Server) options() []grpc.ServerOption {
 		grpc.ReadBufferSize(readBuffer), grpc.WriteBufferSize(sendBuffer),
 		grpc.MaxConcurrentStreams(s.cfg.MaxStreams),
 		grpc.ConnectionTimeout(20 * time.Second),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 60 * time.Second, Timeout: 20 * time.Second}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 2 * time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 20 * time.Second, PermitWithoutStream: true}),
 	}
 }

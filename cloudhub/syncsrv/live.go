@@ -42,7 +42,7 @@ func (u *subscription) stepLive(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		u.s.pace.sent(u.s.sent)
-		u.stepOpen = more
+		u.stepOpen, u.checked.fresh = more, false
 	}
 	if len(ops) > 0 && !more || ends {
 		u.sentRev = upto
@@ -123,15 +123,18 @@ func (u *subscription) tickLive(ctx context.Context, now time.Time, p *tombolov1
 	if u.s.full() {
 		return nil
 	}
+	advance, check := u.advanceDue(now), !now.Before(u.checkAt)
+	if !advance && !check {
+		return nil
+	}
 	// A reader is not woken by what it doesn't want: it has to look how far the log has come.
 	if busy, err := u.stepLive(ctx); busy || err != nil {
 		return err
 	}
-	if u.readRev > u.sentRev && !u.stepOpen {
-		p.Advances = append(p.Advances, &tombolov1.Advance{Subscription: u.id, Rev: u.readRev})
-		u.sentRev = u.readRev
+	if advance {
+		u.advance(now, p)
 	}
-	if now.Before(u.checkAt) {
+	if !check {
 		return nil
 	}
 	return u.check(now)
@@ -148,6 +151,10 @@ func (u *subscription) check(now time.Time) error {
 		return nil //nolint:nilerr // the log has moved on, which is no fault
 	}
 	u.checkAt = now.Add(u.s.srv.cfg.CheckInterval)
+	if u.checked == (checked{d, true}) {
+		return nil // the edge would compare what it has compared
+	}
+	u.checked = checked{d, true}
 	return u.checkpoint(u.sentRev, d)
 }
 

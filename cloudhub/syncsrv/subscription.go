@@ -50,6 +50,10 @@ type subscription struct {
 	rewound bool
 	// saidLost is what the edge was told last of isLost.
 	saidLost bool
+	// advances is when the edge hears of readRev.
+	advances advances
+	// checked is the last digest that the edge was sent while live.
+	checked checked
 	// stepOpen is set while a live step is sent in part.
 	stepOpen bool
 	// attempts counts the catch-ups in a row that the edge did not agree with.
@@ -225,7 +229,8 @@ func (u *subscription) plan(ctx context.Context) error {
 func (u *subscription) goLive(rev uint64) {
 	u.phase, u.sentRev, u.readRev, u.attempts, u.stepOpen, u.resumed = live, rev, rev, 0, false, false
 	u.rewound = false
-	u.checkAt = time.Now() // compare once after every catch-up
+	u.checkAt, u.checked = time.Now(), checked{} // compare once after every catch-up
+	u.restartAdvances(u.checkAt)
 	u.have = position{epoch: u.s.epoch, view: u.view.Hash(), rev: rev}
 }
 

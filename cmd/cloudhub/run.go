@@ -56,7 +56,7 @@ func runCommand() *cobra.Command {
 	f.Int64Var(&o.window.MaxBytes, "window-bytes", 64<<20, "how much history each resource keeps, in bytes")
 	f.IntVar(&o.window.MaxEvents, "window-events", 100_000, "how much history each resource keeps, in events")
 	f.DurationVar(&o.progress, "progress-interval", 5*time.Second,
-		"how often edges hear of positions that moved without an event for them")
+		"how often edges hear that the hub is there; one that hears nothing for three times as long goes elsewhere")
 	o.transport.Add(c)
 	o.log.Add(c)
 	if err := c.MarkFlagRequired("scopes"); err != nil {
