@@ -111,6 +111,9 @@ func (u *subscription) sendOps(ops []*tombolov1.Operation, upto uint64, more boo
 		if n < len(ops) {
 			b.UptoRev, b.More = ops[n-1].GetRev(), gapFrom != 0 || more || ops[n].GetRev() == ops[n-1].GetRev()
 		}
+		if c := u.catchup; c != nil {
+			b.Remaining = uint64(len(ops) - n + len(c.objects)) //nolint:gosec // not negative
+		}
 		u.count(b)
 		if err := u.s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Batch{Batch: b}}); err != nil {
 			return err

@@ -49,6 +49,7 @@ type session struct {
 	pace     pace         // of live events
 	received atomic.Int64 // bytes of these that the edge has taken over, as its acks say
 	draining atomic.Bool
+	report   atomic.Pointer[tombolov1.Report] // what the edge last said that it holds; nil before
 
 	// wake has room for one signal, which says that there may be something to do.
 	wake watchlog.Signal
@@ -322,6 +323,8 @@ func (s *session) handle(req *tombolov1.SyncRequest) error {
 	case *tombolov1.SyncRequest_Ack:
 		s.received.Store(max(s.received.Load(), int64(min(m.Ack.GetReceivedBytes(), 1<<62)))) //nolint:gosec // bounded
 		s.post(func(context.Context) error { return s.acked(m.Ack) })
+	case *tombolov1.SyncRequest_Report:
+		s.report.Store(m.Report)
 	case *tombolov1.SyncRequest_Inventory:
 		s.deliver(req, func(ctx context.Context) error { return s.inventory(ctx, m.Inventory) })
 	case *tombolov1.SyncRequest_Ranges:

@@ -55,13 +55,14 @@ type hubSide struct {
 	bytes  uint64 // sent
 }
 
-// applying runs a session with pods as subscription 1 and secrets as 2, at position 10, as long as f does.
-func applying(t *testing.T, f func(h *hubSide)) {
+// applying runs a session with pods as subscription 1 and secrets as 2, at position 10, as long as f does. It looks every beat
+// whether the hub is there.
+func applying(t *testing.T, beat time.Duration, f func(h *hubSide)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := twoResources(t, store.Options{})
 		h := &hubSide{s: s, stream: &recordedStream{}, in: make(chan *tombolov1.SyncResponse)}
-		s.stream, s.welcomed, s.progress = h.stream, true, 24*time.Hour
+		s.stream, s.welcomed, s.progress = h.stream, true, beat
 		s.openDesk()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -94,7 +95,7 @@ func batchOf(b *tombolov1.Batch) *tombolov1.SyncResponse {
 
 // TestAcksWait: what happens now and then costs one ack in a while, for all subscriptions together.
 func TestAcksWait(t *testing.T) {
-	applying(t, func(h *hubSide) {
+	applying(t, 24*time.Hour, func(h *hubSide) {
 		h.event(1, 12, false)
 		time.Sleep(time.Second)
 		h.event(2, 13, false)
@@ -124,7 +125,7 @@ func TestAcksWait(t *testing.T) {
 
 // TestAckAtOnce: of a batch that is prompt, with all that waits; and once there are many bytes.
 func TestAckAtOnce(t *testing.T) {
-	applying(t, func(h *hubSide) {
+	applying(t, 24*time.Hour, func(h *hubSide) {
 		h.event(2, 12, false)
 		h.event(1, 13, true)
 		got := h.stream.acks()
@@ -147,7 +148,7 @@ func TestAckAtOnce(t *testing.T) {
 
 // TestQuietIsNotAcknowledged: positions that moved without an event cost nothing upwards.
 func TestQuietIsNotAcknowledged(t *testing.T) {
-	applying(t, func(h *hubSide) {
+	applying(t, 24*time.Hour, func(h *hubSide) {
 		for rev := uint64(20); rev < 120; rev++ {
 			h.say(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Progress{Progress: &tombolov1.Progress{
 				Advances: []*tombolov1.Advance{{Subscription: 1, Rev: rev}},
@@ -163,7 +164,7 @@ func TestQuietIsNotAcknowledged(t *testing.T) {
 
 // TestCatchUpIsAcknowledgedAtOnce: its parts by their bytes, its end by its position.
 func TestCatchUpIsAcknowledgedAtOnce(t *testing.T) {
-	applying(t, func(h *hubSide) {
+	applying(t, 24*time.Hour, func(h *hubSide) {
 		h.say(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Subscription{Subscription: &tombolov1.Subscription{
 			Resource: &tombolov1.Resource{Resource: "pods"}, Id: 7, View: "other", Plan: tombolov1.Plan_PLAN_CHANGES,
 			Info: &tombolov1.ResourceInfo{Version: "v1", Kind: "Thing", Namespaced: true},

@@ -41,6 +41,7 @@ func (s *session) subscription(m *tombolov1.Subscription) error {
 	}
 	s.ids[m.GetId()], s.numbers[r] = r, m.GetId()
 	r.step.exact = nil
+	s.c.loaded(gr)
 	switch m.GetPlan() {
 	case tombolov1.Plan_PLAN_RESUME:
 		r.setLive(false, s.c.lastHeard()) // until a checkpoint agrees
@@ -229,6 +230,7 @@ func (s *session) adopt(r *replica, batch watchlog.Batch) error {
 	r.step = step{ops: map[string]watchlog.Op{}}
 	s.progressed = true
 	s.c.settle(r.gr)
+	s.c.loaded(r.gr)
 	s.c.wishes.Settle(r.gr)
 	return nil
 }

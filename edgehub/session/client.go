@@ -47,6 +47,8 @@ type Client struct {
 	// awaited are the resources of the scope, as a hub has named it, that have no first state yet although the hub can
 	// get them. Guarded by mu.
 	awaited map[schema.GroupResource]struct{}
+	// loading is how far catch-ups under way have come. Guarded by mu.
+	loading map[schema.GroupResource]loading
 	// scoped is set once a hub has named the scope. Guarded by mu.
 	scoped bool
 	trust  *trust // in hubs' patches and frames. It belongs to Run, but for what it says of itself
@@ -83,6 +85,7 @@ func New(cfg Config) (*Client, error) {
 		trust:    &trust{},
 		replicas: map[schema.GroupResource]*replica{}, logs: map[schema.GroupVersionResource]*watchlog.Log{},
 		awaited: map[schema.GroupResource]struct{}{}, foreign: map[schema.GroupResource]uint64{},
+		loading: map[schema.GroupResource]loading{},
 	}
 	c.metrics = newMetrics(cfg.Metrics, c)
 	if err := c.load(); err != nil {
@@ -191,26 +194,13 @@ func (c *Client) lastHeard() time.Time {
 	return time.Time{}
 }
 
-// Ready tells why the edge can't serve yet: nil once there are API documents and every resource has a first state that the
+// Ready tells why the edge can't serve yet, and how far it is: nil once there are API documents and every resource has a first state that the
 // edge is to have in any case.
 func (c *Client) Ready() error {
 	if c.docs.Hash() == "" {
 		return errors.New("no hub was reached yet")
 	}
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	if len(c.logs) == 0 && !c.scoped {
-		return errors.New("no resource is synced yet")
-	}
-	for gvr, l := range c.logs {
-		if !l.IsReady() && !c.isComing(l) {
-			return fmt.Errorf("%s is not synced yet", gvr.GroupResource())
-		}
-	}
-	for gr := range c.awaited {
-		return fmt.Errorf("%s is not synced yet", gr)
-	}
-	return nil
+	return c.unready()
 }
 
 // await notes which resources of a scope have no first state yet.

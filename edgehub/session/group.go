@@ -28,6 +28,7 @@ type part struct {
 	upto   uint64        // the position behind ops; 0: none
 	staged []watchlog.Op
 	stage  uint64 // everything up to here is staged
+	left   uint64 // objects of the catch-up that are still to come
 	batch  watchlog.Batch
 	held   *holdings // with the exact operations taken so far
 }
@@ -130,7 +131,7 @@ func (g *group) batch(r *replica, b *tombolov1.Batch) error {
 			ops = r.instead(ops)
 		}
 		p.staged = append(p.staged, ops...)
-		p.stage = max(p.stage, b.GetUptoRev(), r.step.staged, r.log.Rev(), 1)
+		p.stage, p.left = max(p.stage, b.GetUptoRev(), r.step.staged, r.log.Rev(), 1), b.GetRemaining()
 	case b.GetMore():
 		r.step.exact = append(r.step.exact, ops...)
 	default:
@@ -220,6 +221,7 @@ func (g *group) note(work []*part) {
 			g.s.acks.note(g.s.numbers[p.r], p.batch.Rev)
 		}
 		if p.stage > 0 {
+			g.s.loads(p.r, p.left)
 			g.s.acks.due = true
 		}
 	}

@@ -56,7 +56,7 @@ func newMetrics(reg prometheus.Registerer, c *Client) *metrics {
 		Name: "tombolo_edge_proof_seconds", Help: "Time for a proof that the edge is as far as the cloud, by outcome.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2, 3},
 	}, []string{"outcome"})
-	reg.MustRegister(m.proofs, m.sessions, m.operations, m.patches, m.misses, m.commits, m.mismatches, m.rewinds, m.plans,
+	reg.MustRegister(loadingMetrics{c}, m.proofs, m.sessions, m.operations, m.patches, m.misses, m.commits, m.mismatches, m.rewinds, m.plans,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "tombolo_edge_connected", Help: "1 while the edge follows the cloud.",
 		}, func() float64 {

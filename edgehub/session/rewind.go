@@ -68,6 +68,7 @@ func (s *session) finishRewind(r *replica, rev uint64, want delta.Digest) error 
 		return fmt.Errorf("%s: %w", r.gr, err)
 	}
 	s.succeed(r, fresh)
+	s.c.loaded(r.gr)
 	fresh.setLive(true, s.c.lastHeard())
 	s.progressed = true
 	s.c.metrics.rewinds.Inc()

@@ -31,6 +31,7 @@ type session struct {
 	ids       map[uint32]*replica
 	numbers   map[*replica]uint32
 	acks      acks
+	reports   reports
 	noted     time.Time       // the time of contact that is stored
 	wanted    <-chan struct{} // closed when the hub is to hear what is wanted
 	tidied    time.Time       // when it was last looked for what nobody uses
@@ -39,9 +40,11 @@ type session struct {
 	offered   capabilities // what the Hello named
 	agreed    capabilities // and what the Welcome left of it
 
-	progressed bool      // something became durable, or was found to agree with the hub
-	stalled    bool      // no message for long, although bytes come
-	useful     time.Time // when the hub last kept anything current
+	progressed bool // something became durable, or was found to agree with the hub
+	// saidLoading is when the log last told how far catch-ups are.
+	saidLoading time.Time
+	stalled     bool      // no message for long, although bytes come
+	useful      time.Time // when the hub last kept anything current
 }
 
 const (
@@ -148,6 +151,9 @@ func (s *session) apply(ctx context.Context, in <-chan *tombolov1.SyncResponse) 
 				return err
 			}
 			if err := s.tidy(now); err != nil {
+				return err
+			}
+			if err := s.report(now); err != nil {
 				return err
 			}
 		case <-s.wanted:
@@ -296,6 +302,7 @@ func (s *session) dropForeign() error {
 // drop forgets a resource. Its watches end.
 func (s *session) drop(gr schema.GroupResource, reason string) error {
 	s.c.settle(gr)
+	s.c.loaded(gr)
 	r := s.c.replicas[gr]
 	if r == nil {
 		return nil

@@ -39,6 +39,15 @@ type Store struct {
 // where it was put.
 func (s *Store) Recovered() error { return s.recovered }
 
+// Size returns the size of the data file in bytes.
+func (s *Store) Size() (int64, error) {
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return 0, fmt.Errorf("size of the data file: %w", err)
+	}
+	return info.Size(), nil
+}
+
 // Update runs fn in a transaction and commits it. When Update returns nil, everything that fn did is on disk; when it
 // returns an error, which may be fn's own, nothing of it happened, except for ErrFailed. It fails with ErrDiskFull while
 // there is no room, with ErrFailed or ErrClosed for good.
