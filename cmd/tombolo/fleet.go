@@ -12,8 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/tombolo-sync/tombolo/cmd/internal/flags"
 	"github.com/tombolo-sync/tombolo/internal/fleet"
@@ -123,7 +121,7 @@ func (o *fleetOptions) complete() (err error) {
 		if err != nil {
 			return fmt.Errorf("--tls-ca, --ca-key: %w", err)
 		}
-		o.fleet.Credentials = issuer.Credentials
+		o.fleet.TLS = issuer.TLS
 		return nil
 	}
 	for _, hub := range o.fleet.Hubs {
@@ -131,7 +129,6 @@ func (o *fleetOptions) complete() (err error) {
 			return fmt.Errorf("--insecure-dev works on loopback addresses only, %s is not one", hub)
 		}
 	}
-	o.fleet.Credentials = func(string) (credentials.TransportCredentials, error) { return insecure.NewCredentials(), nil }
 	return nil
 }
 

@@ -13,15 +13,15 @@ func (l *link) batch(b *tombolov1.Batch) error {
 	if err != nil {
 		return err
 	}
-	operations, err := l.unpack(b)
-	if err != nil {
+	exact := !r.open && b.GetGapFrom() == 0
+	l.owe(b.GetPrompt() || !exact)
+	if err := l.message.broken; err != nil {
 		return fmt.Errorf("%s: %w", r.kind.gr, err)
 	}
 	if r.needed {
-		return l.ack(r, 0) // what comes before the hub's answer to a Need is dropped
+		return nil // what comes before the hub's answer to a Need is dropped
 	}
-	exact := !r.open && b.GetGapFrom() == 0
-	changes, missed, err := l.decode(r, operations, exact)
+	changes, missed, err := l.decode(r, l.message.operations, exact)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", r.kind.gr, err)
@@ -33,12 +33,11 @@ func (l *link) batch(b *tombolov1.Batch) error {
 		r.stage(changes, b.GetUptoRev())
 		if !r.open && !b.GetMore() { // ends a live step that has a gap
 			r.finish(b.GetUptoRev())
-			return l.ack(r, r.rev)
 		}
-		return l.ack(r, 0)
+		return nil
 	case b.GetMore():
 		r.exact = append(r.exact, changes...)
-		return l.ack(r, 0)
+		return nil
 	}
 	if len(r.exact) > 0 {
 		changes, r.exact = append(r.exact, changes...), nil
@@ -47,10 +46,10 @@ func (l *link) batch(b *tombolov1.Batch) error {
 		return err
 	}
 	if r.live {
-		l.e.f.stats.arrived(changes, time.Now().UnixNano(), l.size)
+		l.e.f.stats.arrived(changes, time.Now().UnixNano(), len(l.message.raw)+prefix)
 	}
 	r.advance(changes, b.GetUptoRev())
-	return l.ack(r, r.rev)
+	return nil
 }
 
 // inOrder fails unless an exact step goes forward.

@@ -47,7 +47,8 @@ func (l *link) finish(r *replica, rev uint64, want delta.Digest) error {
 	}
 	r.finish(rev)
 	r.live, r.asked = true, false
-	return l.ack(r, r.rev)
+	l.owe(true)
+	return nil
 }
 
 // disagree counts a mismatch and asks for what differs.

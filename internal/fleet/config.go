@@ -1,16 +1,15 @@
 package fleet
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"time"
-
-	"google.golang.org/grpc/credentials"
 )
 
-// Config is what a Fleet needs. Edges, Hubs and Credentials are required.
+// Config is what a Fleet needs. Edges and Hubs are required.
 type Config struct {
 	// Edges is how many there are.
 	Edges int
@@ -18,8 +17,8 @@ type Config struct {
 	Names string
 	// Hubs are host:port; an edge begins with the one of its number, and goes on to the next when that fails.
 	Hubs []string
-	// Credentials returns an edge's.
-	Credentials func(edge string) (credentials.TransportCredentials, error)
+	// TLS returns an edge's, anew for each connection; the session cache is the fleet's own. nil is for plaintext.
+	TLS func(edge string) *tls.Config
 	// ConnectRate bounds the connections that are begun a second. 0: no bound.
 	ConnectRate float64
 	// Stuck is how many edges, the last ones, stop reading for good once they have caught up.
@@ -42,8 +41,6 @@ func (c *Config) setDefaults() error {
 		return errors.New("fleet: at least one edge is needed")
 	case len(c.Hubs) == 0:
 		return errors.New("fleet: no hub address")
-	case c.Credentials == nil:
-		return errors.New("fleet: transport credentials are required")
 	case c.Stuck < 0 || c.Stuck > c.Edges:
 		return fmt.Errorf("fleet: %d of %d edges can't be stuck", c.Stuck, c.Edges)
 	case c.ConnectRate < 0:

@@ -3,37 +3,12 @@ package fleet
 import (
 	"errors"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/tombolo-sync/tombolo/internal/delta"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
 // errMissed is what is wrong with a patch whose base the edge does not hold, or that makes something else of it.
 var errMissed = errors.New("the patch is of another base")
-
-// unpack returns the operations of a batch, out of its frame if it has one, and counts their bytes as received.
-func (l *link) unpack(b *tombolov1.Batch) ([]*tombolov1.Operation, error) {
-	if len(b.GetFrame()) == 0 {
-		for _, op := range b.GetOperations() {
-			l.received += uint64(len(op.GetData()) + len(op.GetCells()))
-		}
-		return b.GetOperations(), nil
-	}
-	l.received += uint64(len(b.GetFrame()))
-	if l.e.f.cfg.Whole || len(b.GetOperations()) > 0 {
-		return nil, nonsense("a frame, which was not agreed on")
-	}
-	all := &tombolov1.Operations{}
-	text, err := delta.AppendText(nil, b.GetFrame(), b.GetFramedSize())
-	if err == nil {
-		err = proto.Unmarshal(text, all)
-	}
-	if err != nil {
-		return nil, nonsense("%w", err)
-	}
-	return all.GetOperations(), nil
-}
 
 // decode turns operations into changes. It returns the keys of those that are patches against something that is not held
 // as well; then none of the changes may be used. Only where the step is exact may there be patches.
@@ -136,7 +111,7 @@ func (l *link) need(r *replica, keys []string) error {
 const maxNeeded = 4096
 
 func (l *link) askAgain(r *replica) error {
-	if err := l.ack(r, 0); err != nil {
+	if err := l.ack(); err != nil {
 		return err
 	}
 	return l.send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Need{Need: &tombolov1.Need{

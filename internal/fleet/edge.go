@@ -5,28 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
-	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+	"github.com/tombolo-sync/tombolo/internal/fleet/wire"
 )
 
 // edge is one edge. Fields without a remark belong to the goroutine of run.
 type edge struct {
-	f           *Fleet
-	name        string
-	credentials credentials.TransportCredentials
-	turn        int // counts the attempts to connect, from the edge's number on
-	stuck       bool
-	replicas    []*replica // few: looked through
-	conn        atomic.Pointer[net.Conn]
+	f        *Fleet
+	name     string
+	turn     int // counts the attempts to connect, from the edge's number on
+	stuck    bool
+	ackDelay time.Duration
+	ticket   ticket
+	replicas []*replica // few: looked through
+
+	// The clock and Cut look at these. Times are Unix nanoseconds, 0 for never.
+	conn atomic.Pointer[wire.Conn] // nil for none
+	due  atomic.Int64              // when the edge is to send an ack
+	lost atomic.Int64              // when the hub is lost, unless it says something
 }
 
 // run keeps the edge connected until ctx ends. It fails with ErrNonsense only.
@@ -61,37 +63,35 @@ func (e *edge) run(ctx context.Context) error {
 // connect runs one session with a hub. A hub that has too much to do says when to come again: the connection is kept
 // until then, as an edgehub does.
 func (e *edge) connect(ctx context.Context, hub string, l *link) error {
-	conn, err := grpc.NewClient("passthrough:///"+hub, e.dialOptions(l)...)
+	deadline := time.Now().Add(e.f.cfg.ConnectTimeout)
+	conn, err := e.dial(ctx, hub, deadline)
 	if err != nil {
-		return fmt.Errorf("dial: %w", err)
+		return err
 	}
-	defer conn.Close() //nolint:errcheck // nothing is under way any more
-	for {
-		err := e.attempt(ctx, conn, l)
+	e.conn.Store(conn)
+	defer func() {
+		e.conn.Store(nil)
+		conn.Close()
+	}()
+	l.stream, l.opened = conn, func() { conn.SetDeadline(time.Time{}) }
+	for ctx.Err() == nil { // when it ends from here on, the connection is cut
+		err := e.attempt(ctx, l)
 		wait := retryDelay(err)
 		if wait == 0 || len(e.f.cfg.Hubs) > 1 {
 			l.retry = max(l.retry, wait)
 			return err
 		}
 		e.f.stats.failed(err)
-		if !sleep(ctx, wait) {
+		if err := conn.Rest(time.Now().Add(wait)); err != nil {
 			return err
 		}
+		conn.SetDeadline(time.Now().Add(e.f.cfg.ConnectTimeout))
 	}
+	return ctx.Err()
 }
 
 // attempt runs one session on a connection.
-func (e *edge) attempt(ctx context.Context, conn *grpc.ClientConn, l *link) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	timer := time.AfterFunc(e.f.cfg.ConnectTimeout, cancel)
-	defer timer.Stop()
-	l.opened = func() { timer.Stop() }
-	stream, err := tombolov1.NewSyncServiceClient(conn).Sync(ctx)
-	if err != nil {
-		return err
-	}
-	l.stream = stream
+func (e *edge) attempt(ctx context.Context, l *link) error {
 	defer l.close()
 	return l.run(ctx)
 }
@@ -117,7 +117,7 @@ func retryDelay(err error) time.Duration {
 // cut breaks the edge's connection, from any goroutine.
 func (e *edge) cut() {
 	if c := e.conn.Load(); c != nil {
-		_ = (*c).Close() // the session notices
+		c.Close() // the session notices
 	}
 }
 

@@ -12,8 +12,6 @@ import (
 	"math/big"
 	"os"
 	"time"
-
-	"google.golang.org/grpc/credentials"
 )
 
 // Issuer makes edges' certificates in memory. Who has a CA's key can be any edge: it is for labs.
@@ -55,12 +53,12 @@ func NewIssuer(certFile, keyFile string) (*Issuer, error) {
 	return i, nil
 }
 
-// Credentials returns an edge's. Its certificate is made anew for each handshake, and not kept.
-func (i *Issuer) Credentials(edge string) (credentials.TransportCredentials, error) {
-	return credentials.NewTLS(&tls.Config{
+// TLS returns an edge's. Its certificate is made anew for each handshake that needs one, and not kept.
+func (i *Issuer) TLS(edge string) *tls.Config {
+	return &tls.Config{
 		MinVersion: tls.VersionTLS13, RootCAs: i.pool,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return i.issue(edge) },
-	}), nil
+	}
 }
 
 func (i *Issuer) issue(edge string) (*tls.Certificate, error) {

@@ -3,22 +3,32 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 	"unique"
 
+	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tombolo-sync/tombolo/internal/fleet/wire"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
 // Version is the protocol version that the fleet speaks.
 const Version = 1
 
+// stream is what a session goes over. See wire.Conn for its rules.
+type stream interface {
+	Open(method string, message []byte) error
+	Next() ([]byte, error)
+	Send(message []byte) error
+}
+
 // link is one session of an edge. It belongs to the edge's goroutine.
 type link struct {
 	e      *edge
-	stream tombolov1.SyncService_SyncClient
+	stream stream
 	opened func() // called once the hub has answered
 
 	welcomed bool
@@ -26,33 +36,70 @@ type link struct {
 	live     bool // caught up with all of the scope
 	epoch    unique.Handle[string]
 	awaited  []schema.GroupResource // of the scope, what has not been announced yet
-	received uint64                 // bytes of objects taken off the stream
-	size     int                    // bytes on the wire of the message that came last
+	message  *message               // the one that came last
 	retry    time.Duration          // how long the hub wants the edge to stay away
+	silence  time.Duration          // how long the hub may be silent; 0: for ever
+
+	received uint64 // bytes of messages taken off the stream
+	reported uint64 // what the last ack has said of these
+	owed     bool   // a batch has come since
+	hasty    bool   // the ack can't wait
 }
 
 var errDrained = errors.New("the hub asked the edge to leave")
 
 // run serves the session until it ends.
 func (l *link) run(ctx context.Context) error {
-	if err := l.send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Hello{Hello: l.hello()}}); err != nil {
+	if err := l.open(); err != nil {
 		return err
 	}
 	for {
 		if l.e.stuck && l.live {
 			l.e.f.stats.stuck.Add(1)
+			l.e.lost.Store(0)
 			<-ctx.Done() // the connection is alive, and nobody reads
 			return ctx.Err()
 		}
-		m, err := l.stream.Recv()
+		raw, err := l.stream.Next()
+		switch {
+		case errors.Is(err, wire.ErrWoken):
+			err = l.acknowledge()
+		case err == nil:
+			err = l.receive(raw)
+		}
 		if err != nil {
 			return err
 		}
-		if err := l.take(m); err != nil {
-			return err
-		}
-		l.settle()
 	}
+}
+
+// open sends the Hello.
+func (l *link) open() error {
+	raw, err := proto.Marshal(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Hello{Hello: l.hello()}})
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	l.e.f.stats.bytesOut.Add(int64(len(raw) + prefix))
+	return l.stream.Open(tombolov1.SyncService_Sync_FullMethodName, raw)
+}
+
+// receive handles one message as it came.
+func (l *link) receive(raw []byte) error {
+	l.e.f.stats.bytesIn.Add(int64(len(raw) + prefix))
+	l.received += uint64(len(raw))
+	m, err := l.e.f.inbox.decode(raw)
+	if err != nil {
+		return err
+	}
+	l.message = m
+	if err := l.take(m.response); err != nil {
+		return err
+	}
+	l.settle()
+	if l.silence > 0 {
+		l.e.lost.Store(l.e.f.now.Load() + int64(l.silence))
+	}
+	return l.acknowledge()
 }
 
 // hello tells what the edge holds.
@@ -69,6 +116,7 @@ func (l *link) hello() *tombolov1.Hello {
 	}
 	for _, r := range l.e.replicas {
 		r.id, r.live, r.asked, r.exact, r.needed, r.missed, r.sums = 0, false, false, nil, false, nil, nil
+		r.moved = false
 		h.Positions = append(h.Positions, &tombolov1.Position{
 			Resource: &tombolov1.Resource{Group: r.kind.gr.Group, Resource: r.kind.gr.Resource},
 			Epoch:    r.pending.epoch.Value(), View: r.known(), Rev: r.rev, StagedRev: r.stagedRev,
@@ -120,6 +168,7 @@ func (l *link) welcome(w *tombolov1.Welcome) error {
 		return nonsense("it does not name its cluster")
 	}
 	l.opened()
+	l.silence = silences * time.Duration(w.GetProgressIntervalMs()) * time.Millisecond
 	l.welcomed, l.epoch = true, unique.Make(w.GetEpoch())
 	l.ranges = !l.e.f.cfg.Whole && slices.Contains(w.GetCapabilities(), tombolov1.Capability_CAPABILITY_RANGES)
 	l.e.f.stats.opened()
@@ -255,6 +304,8 @@ func (l *link) settle() {
 
 // close counts the end of the session.
 func (l *link) close() {
+	l.e.due.Store(0)
+	l.e.lost.Store(0)
 	if l.live {
 		l.e.f.stats.caughtUp(false)
 	}
@@ -263,11 +314,11 @@ func (l *link) close() {
 	}
 }
 
-func (l *link) send(m *tombolov1.SyncRequest) error { return l.stream.Send(m) }
-
-// ack reports that rev is taken in; 0 for a part of a step, which only reports the bytes.
-func (l *link) ack(r *replica, rev uint64) error {
-	return l.send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Ack{Ack: &tombolov1.Ack{
-		Subscription: r.id, Rev: rev, ReceivedBytes: l.received,
-	}}})
+func (l *link) send(m *tombolov1.SyncRequest) error {
+	raw, err := proto.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	l.e.f.stats.bytesOut.Add(int64(len(raw) + prefix))
+	return l.stream.Send(raw)
 }

@@ -27,6 +27,7 @@ type replica struct {
 	missed []string
 	sums   delta.Ranges // what the hub was sent in place of an inventory, until it asks for parts
 	live   bool         // caught up, in this session
+	moved  bool         // the position has moved by an operation, and no ack has told the hub
 	asked  bool         // an inventory was sent, in this session, that was not answered yet
 }
 
@@ -101,7 +102,7 @@ func (r *replica) finish(rev uint64) {
 		r.apply(c)
 	}
 	r.discard()
-	r.view, r.rev = r.pending.view, rev
+	r.view, r.rev, r.moved = r.pending.view, rev, true
 }
 
 // goesBack tells whether the catch-up under way leads to another history than the replica's: the position is an older
@@ -125,7 +126,7 @@ func (r *replica) advance(changes []change, upto uint64) {
 			r.apply(c)
 		}
 	}
-	r.rev = upto
+	r.rev, r.moved = upto, true
 }
 
 // apply makes one change.

@@ -5,41 +5,34 @@ import (
 	"net"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/stats"
+	"github.com/tombolo-sync/tombolo/internal/fleet/wire"
 )
 
 const (
-	// maxMessage bounds a message in both directions, as at an edgehub.
-	maxMessage   = 16 << 20
-	streamWindow = 64 << 10
-	readBuffer   = 0 // TLS has one of its own
-	writeBuffer  = 2 << 10
+	// maxMessage bounds a message, as at an edgehub.
+	maxMessage = 16 << 20
+	// window is that of an edgehub.
+	window = 64 << 10
 )
 
-// dialOptions are those of an edgehub, but for smaller buffers.
-func (e *edge) dialOptions(l *link) []grpc.DialOption {
-	return []grpc.DialOption{
-		grpc.WithTransportCredentials(e.credentials),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
-		grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(streamWindow),
-		grpc.WithReadBufferSize(readBuffer), grpc.WithWriteBufferSize(writeBuffer),
-		grpc.WithStatsHandler(messages{l}),
-		grpc.WithContextDialer(e.dial),
-		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithDisableHealthCheck(),
+// dial connects to a hub, and leaves the connection where cut finds it.
+func (e *edge) dial(ctx context.Context, hub string, deadline time.Time) (*wire.Conn, error) {
+	cfg := wire.Config{Wrap: e.f.count, UserAgent: "tombolo-fleet", MaxMessage: maxMessage, Window: window}
+	if e.f.cfg.TLS != nil {
+		cfg.TLS = e.f.cfg.TLS(e.name)
+		cfg.TLS.ClientSessionCache = &e.ticket
 	}
-}
-
-func (e *edge) dial(ctx context.Context, addr string) (net.Conn, error) {
-	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	c, err := wire.Dial(ctx, hub, cfg)
 	if err != nil {
 		return nil, err
 	}
-	e.conn.Store(&c)
-	return counted{c, &e.f.stats}, nil
+	c.SetDeadline(deadline)
+	return c, nil
 }
+
+func (f *Fleet) count(c net.Conn) net.Conn { return counted{c, &f.stats} }
 
 // counted is a connection whose bytes are counted, TLS and frames included.
 type counted struct {
@@ -57,21 +50,4 @@ func (c counted) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	c.stats.wireOut.Add(int64(n))
 	return n, err
-}
-
-// messages counts the bytes of a session's messages.
-type messages struct{ l *link }
-
-func (messages) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
-func (messages) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
-func (messages) HandleConn(context.Context, stats.ConnStats)                       {}
-
-func (m messages) HandleRPC(_ context.Context, s stats.RPCStats) {
-	switch s := s.(type) {
-	case *stats.InPayload: // called by Recv
-		m.l.size = s.WireLength
-		m.l.e.f.stats.bytesIn.Add(int64(s.WireLength))
-	case *stats.OutPayload:
-		m.l.e.f.stats.bytesOut.Add(int64(s.WireLength))
-	}
 }

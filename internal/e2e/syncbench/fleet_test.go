@@ -26,7 +26,7 @@ func newFleet(t testing.TB, h *hub, cfg fleet.Config) *crowd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Hubs, cfg.Credentials = []string{h.sync}, issuer.Credentials
+	cfg.Hubs, cfg.TLS = []string{h.sync}, issuer.TLS
 	f, err := fleet.New(cfg)
 	if err != nil {
 		t.Fatal(err)
