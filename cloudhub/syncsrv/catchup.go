@@ -48,7 +48,7 @@ type state struct {
 
 func (u *subscription) newCatchup() (*state, error) {
 	snap := u.log.Snapshot()
-	reader, err := snap.NewReader(u.s.wake, u.view.Terms()...)
+	reader, err := snap.NewReader(u, u.view.Terms()...)
 	if err != nil {
 		return nil, err
 	}

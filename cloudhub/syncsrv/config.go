@@ -54,9 +54,12 @@ type Config struct {
 	ProgressInterval time.Duration
 	// CheckInterval is how often an edge's digests are compared with the hub's. 0 means 5 min.
 	CheckInterval time.Duration
-	// Window bounds the bytes of objects that are under way to an edge and not yet durable there. 0 means 1 MiB. One
-	// object may be larger.
+	// Window bounds the bytes of messages that are under way to an edge and not yet acknowledged; one message may go
+	// beyond it. 0 means 256 KiB.
 	Window int64
+	// MaxSessionAge is how long a session may last before the edge is asked to go elsewhere, which spreads edges over hubs
+	// that were added or came back; a tenth more or less, by chance. 0 means for ever.
+	MaxSessionAge time.Duration
 	// MaxSessions bounds the sessions; more are refused with RESOURCE_EXHAUSTED. 0 means 20,000.
 	MaxSessions int
 	// OpenRate bounds the sessions opened a second, with bursts of twice as many. 0 means 500.
@@ -79,7 +82,7 @@ func (c *Config) setDefaults() error {
 	}
 	c.ProgressInterval = cmp.Or(c.ProgressInterval, 5*time.Second)
 	c.CheckInterval = cmp.Or(c.CheckInterval, 5*time.Minute)
-	c.Window = cmp.Or(c.Window, 1<<20)
+	c.Window = cmp.Or(c.Window, 256<<10)
 	c.MaxSessions = cmp.Or(c.MaxSessions, 20_000)
 	c.OpenRate = cmp.Or(c.OpenRate, 500)
 	c.ForgetAfter = cmp.Or(c.ForgetAfter, 30*time.Second)

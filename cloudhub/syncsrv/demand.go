@@ -84,7 +84,6 @@ func (s *session) withdraw(want []schema.GroupResource, reason string) error {
 	s.subs = keep
 	for _, u := range gone {
 		u.close()
-		delete(s.byID, u.id)
 		s.forgetDemand(u.gr)
 		if err := s.unsubscribe(u.gr, reason); err != nil {
 			return err
@@ -131,7 +130,6 @@ func (u *subscription) refusable(err error) bool {
 // refuse ends the subscription to what the edge wants.
 func (u *subscription) refuse(reason string) error {
 	u.close()
-	delete(u.s.byID, u.id)
 	u.s.subs = slices.DeleteFunc(slices.Clone(u.s.subs), func(other *subscription) bool { return other == u })
 	u.s.forgetDemand(u.gr)
 	return u.s.unsubscribe(u.gr, reason)

@@ -16,7 +16,7 @@ import (
 // the events of a live edge may have to wait for.
 const documentBytes = 64 << 10
 
-// shelf is what a session knows of its edge's API documents. It belongs to the session's run goroutine.
+// shelf is what a session knows of its edge's API documents. It belongs to whose turn the session is.
 type shelf struct {
 	hash    string          // of what the edge holds or was told last
 	edition *apidoc.Edition // what the edge was told last; nil before
@@ -45,11 +45,17 @@ func (s *session) stepDocuments() (bool, error) {
 		m.Documents = append(m.Documents, &tombolov1.Document{
 			Path: doc.Path, Accept: doc.Accept, MediaType: doc.MediaType, Etag: doc.ETag, Body: frame,
 		})
-		s.sent += int64(len(frame))
 		s.srv.metrics.documentBytes.Add(float64(len(frame)))
 	}
 	m.More = len(d.wanted) > 0
 	return m.GetMore(), s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Documents{Documents: m}})
+}
+
+// documentsDue tells whether stepDocuments has something to send.
+func (s *session) documentsDue() bool {
+	d := &s.shelf
+	now := s.srv.cfg.Source.Documents().Current()
+	return len(d.wanted) > 0 || now != d.edition && now.Hash() != d.hash && now.Hash() != ""
 }
 
 // documentNeed takes note of what the edge asks for. What it was sent of the same index already it may ask for again.

@@ -42,7 +42,7 @@ func documentSession(docs ...apidoc.Document) (*session, *fakeStream, *apidoc.Se
 
 func turn(t *testing.T, s *session) (busy bool) {
 	t.Helper()
-	busy, err := s.turn(t.Context())
+	busy, err := s.run(t.Context(), bulk)
 	if err != nil {
 		t.Fatal(err)
 	}

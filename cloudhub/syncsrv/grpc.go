@@ -42,7 +42,7 @@ const (
 // finds dead ones, small buffers because there is one connection per edge.
 func (s *Server) options() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.Creds(s.cfg.Credentials),
+		grpc.Creds(s.cfg.Credentials), grpc.ForceServerCodecV2(newCodec()),
 		grpc.ChainStreamInterceptor(
 			s.metrics.stream,
 			selector.StreamServerInterceptor(

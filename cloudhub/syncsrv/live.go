@@ -41,14 +41,13 @@ func (u *subscription) stepLive(ctx context.Context) (bool, error) {
 		if err := u.sendOps(ops, upto, more, gapFrom); err != nil {
 			return false, err
 		}
-		u.s.pace.sent(u.s.sent)
 		u.stepOpen, u.checked.fresh = more, false
 	}
 	if len(ops) > 0 && !more || ends {
 		u.sentRev = upto
 	}
 	u.readRev = upto
-	busy := page.More || len(page.Events) > 0
+	busy := page.More
 	if !busy && u.resumed {
 		u.resumed = false
 		return false, u.check(time.Now()) // the edge takes itself for caught up once they agree

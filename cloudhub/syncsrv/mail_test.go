@@ -8,14 +8,14 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
 // TestMailIsBoundedInBytes: what an edge sends while its session is held up, because it does not read, ends the session
 // before it fills the hub's memory; taken in, it makes room again.
 func TestMailIsBoundedInBytes(t *testing.T) {
-	s := &session{wake: make(watchlog.Signal, 1), cancel: func(error) {}, byID: map[uint32]*subscription{}}
+	u, _ := testSubscription()
+	s := u.s
 	part := &tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Inventory{Inventory: &tombolov1.Inventory{
 		Items: []*tombolov1.Item{{Key: strings.Repeat("k", 1<<20)}},
 	}}}
@@ -28,13 +28,13 @@ func TestMailIsBoundedInBytes(t *testing.T) {
 	if n, err := fill(); status.Code(err) != codes.ResourceExhausted || n > maxMailBytes>>20+2 {
 		t.Fatalf("%d MiB are waiting, %v", n, err)
 	}
-	for _, do := range s.mail {
-		if err := do(context.Background()); err != nil {
+	for _, l := range s.mail {
+		if err := l.do(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.mail = nil
-	if n := s.waiting.Load(); n != 0 {
+	if n := s.unread.Load(); n != 0 {
 		t.Errorf("%d bytes are said to wait", n)
 	}
 	if err := s.handle(part); err != nil {

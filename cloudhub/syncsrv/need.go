@@ -3,6 +3,7 @@ package syncsrv
 import (
 	"context"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -16,16 +17,24 @@ const (
 	needRate, needBurst = 50, 200
 )
 
+// mayNeed tells whether the edge has not asked for too much.
+func (s *session) mayNeed() bool {
+	if s.needs == nil {
+		s.needs = rate.NewLimiter(needRate, needBurst)
+	}
+	return s.needs.Allow()
+}
+
 // need goes back to where the edge is, to send it all behind that again, some objects whole. Of a subscription that is
 // not live, another announcement is under way, against which the edge holds its position.
 func (s *session) need(ctx context.Context, n *tombolov1.Need) error {
-	u := s.byID[n.GetSubscription()]
+	u := s.sub(n.GetSubscription())
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case len(n.GetKeys()) > maxNeeded:
 		return status.Errorf(codes.InvalidArgument, "a Need of more than %d objects", maxNeeded)
-	case !s.needs.Allow():
+	case !s.mayNeed():
 		return status.Error(codes.ResourceExhausted, "the edge can't make use of the hub's patches")
 	case u == nil || u.phase != live:
 		return nil

@@ -5,36 +5,35 @@ import "time"
 // maxHold is how long a live event waits at most for the edge to have taken what was sent before it.
 const maxHold = 250 * time.Millisecond
 
-// pace makes batches of live events as large as the edge is slow. While the edge has everything, an event is sent at once;
-// while what was sent last is under way, what happens waits for the edge's ack and then goes together. Its fields belong
-// to the goroutine of run.
+// pace makes batches of live events as large as the edge is slow. What happens now and then is sent at once, and
+// acknowledged when the edge sees fit. What happens while the batch before is still under way makes the next batch prompt:
+// the edge acknowledges that at once, and until it has, what happens waits and then goes together. Its fields belong to
+// who runs the session.
 type pace struct {
 	mark    int64     // what the edge will have received when it has taken the last live batch
 	sentAt  time.Time // when that was sent
+	prompt  int64     // what it will have received when it has taken the last prompt one
 	flowing bool      // there was more to send at the end of the last turn
-	timer   *time.Timer
 }
 
-// newPace returns one whose timer is not running.
-func newPace() pace {
-	t := time.NewTimer(time.Hour)
-	t.Stop()
-	return pace{timer: t}
+// prompts tells whether the next live batch, sent now, is to be prompt, received being what the edge has taken.
+func (p *pace) prompts(received int64) bool {
+	return received < p.mark && time.Since(p.sentAt) < maxHold
 }
 
 // sent notes a live batch, after which the session has sent total bytes.
-func (p *pace) sent(total int64) { p.mark, p.sentAt = total, time.Now() }
+func (p *pace) sent(total int64, prompt bool) {
+	p.mark, p.sentAt = total, time.Now()
+	if prompt {
+		p.prompt = total
+	}
+}
 
-// holds tells whether live events are to wait, received being what the edge has taken. It sees to it that the session
-// looks again in time.
-func (p *pace) holds(received int64) bool {
-	if p.flowing || received >= p.mark {
-		return false
+// holds tells whether live events are to wait, and until when, received being what the edge has taken.
+func (p *pace) holds(received int64) (until time.Time, held bool) {
+	if p.flowing || received >= p.prompt {
+		return time.Time{}, false
 	}
-	left := maxHold - time.Since(p.sentAt)
-	if left <= 0 {
-		return false
-	}
-	p.timer.Reset(left)
-	return true
+	until = p.sentAt.Add(maxHold)
+	return until, time.Now().Before(until)
 }

@@ -33,13 +33,19 @@ const (
 	maxSelector = 16 << 10
 )
 
-// questions are those of one edge. They belong to the session's run goroutine.
+// questions are those of one edge. They belong to whose turn the session is.
 type questions struct {
-	open int // looked into at the moment
-	rate *rate.Limiter
+	open int           // looked into at the moment
+	rate *rate.Limiter // nil before the first
 }
 
-func newQuestions() questions { return questions{rate: rate.NewLimiter(questionRate, questionBurst)} }
+// mayAsk tells whether the edge has not asked too much.
+func (q *questions) mayAsk() bool {
+	if q.rate == nil {
+		q.rate = rate.NewLimiter(questionRate, questionBurst)
+	}
+	return q.open < maxQuestions && q.rate.Allow()
+}
 
 // answer is what a question has come to, to be sent once the edge has been sent everything up to rev.
 type answer struct{ id, rev uint64 }
@@ -55,7 +61,7 @@ func (s *session) question(ctx context.Context, q *tombolov1.Question) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	u := s.byID[q.GetSubscription()]
+	u := s.sub(q.GetSubscription())
 	part, err := s.admitQuestion(u, q)
 	if err != nil {
 		return s.sendAnswer(answer{id: q.GetId()}, err)
@@ -68,7 +74,7 @@ func (s *session) question(ctx context.Context, q *tombolov1.Question) error {
 		rev, err := prover.Prove(pctx, u.gr, part, q.GetMinRev())
 		cancel()
 		s.srv.metrics.question(time.Since(start), err)
-		s.post(func(ctx context.Context) error {
+		s.postLight(func(ctx context.Context) error {
 			s.questions.open--
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -89,7 +95,7 @@ func (s *session) admitQuestion(u *subscription, q *tombolov1.Question) (source.
 		return part, errNotLive
 	case s.srv.cfg.Prover == nil:
 		return part, errNoProver
-	case s.questions.open >= maxQuestions || !s.questions.rate.Allow():
+	case !s.questions.mayAsk():
 		return part, errTooManyAsked
 	case len(part.Labels) > maxSelector || len(part.Fields) > maxSelector:
 		return part, fmt.Errorf("a selector has more than %d bytes", maxSelector)

@@ -80,7 +80,7 @@ func (s *session) ranges(ctx context.Context, m *tombolov1.Ranges) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if u := s.byID[m.GetSubscription()]; u != nil {
+	if u := s.sub(m.GetSubscription()); u != nil {
 		return u.ranges(m)
 	}
 	return nil

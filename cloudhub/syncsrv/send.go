@@ -1,7 +1,6 @@
 package syncsrv
 
 import (
-	"context"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -12,9 +11,6 @@ import (
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
-
-// send puts one message on the stream. It blocks while the edge does not read.
-func (s *session) send(m *tombolov1.SyncResponse) error { return s.stream.Send(m) }
 
 func (s *session) welcome() error {
 	s.epoch = s.srv.cfg.Source.Epoch()
@@ -39,21 +35,6 @@ func (s *session) unsubscribe(gr schema.GroupResource, reason string) error {
 			Resource: &tombolov1.Resource{Group: gr.Group, Resource: gr.Resource}, Reason: reason,
 		},
 	}})
-}
-
-// sendDrain asks the edge to leave and waits a moment for it to do so.
-func (s *session) sendDrain(ctx context.Context) error {
-	if err := s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Drain{
-		Drain: &tombolov1.Drain{RetryAfterMs: uint32(drainGrace / time.Millisecond)},
-	}}); err != nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(drainGrace):
-		return status.Error(codes.Unavailable, "the hub is shutting down")
-	}
 }
 
 // announce tells the edge what the resource is and how it will be brought up to date.
@@ -114,8 +95,7 @@ func (u *subscription) sendOps(ops []*tombolov1.Operation, upto uint64, more boo
 		if c := u.catchup; c != nil {
 			b.Remaining = uint64(len(ops) - n + len(c.objects)) //nolint:gosec // not negative
 		}
-		u.count(b)
-		if err := u.s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Batch{Batch: b}}); err != nil {
+		if err := u.s.sendAs(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Batch{Batch: b}}, u.phase == live); err != nil {
 			return err
 		}
 		if ops = ops[n:]; len(ops) == 0 {
@@ -135,9 +115,9 @@ func cut(ops []*tombolov1.Operation) (n int) {
 // size returns the number of bytes of the object in an operation.
 func size(op *tombolov1.Operation) int { return len(op.GetData()) + len(op.GetCells()) }
 
-// count takes note of a batch, and puts its operations into a frame if that makes it smaller.
-func (u *subscription) count(b *tombolov1.Batch) {
-	m := u.s.srv.metrics
+// prepare takes note of a batch that is about to be sent, and puts its operations into a frame if that makes it smaller.
+func (s *session) prepare(b *tombolov1.Batch) {
+	m := s.srv.metrics
 	total := 0
 	for _, op := range b.GetOperations() {
 		total += size(op)
@@ -146,9 +126,8 @@ func (u *subscription) count(b *tombolov1.Batch) {
 			m.patches.Inc()
 		}
 	}
-	if u.s.can.frames && pack(b) {
+	if s.can.frames && pack(b) {
 		total = len(b.GetFrame())
 	}
-	u.s.sent += int64(total)
 	m.bytes.Add(float64(total))
 }

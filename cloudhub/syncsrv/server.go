@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +33,12 @@ type Server struct {
 	metrics *metrics
 	grpc    *grpc.Server
 	health  *health.Server
-	wg      sync.WaitGroup        // the goroutines of sessions
+	queue   queue                 // of sessions that have something to do
+	clock   clock                 // of sessions
+	wg      sync.WaitGroup        // the goroutines of all these
+	stop    chan struct{}         // closed by Shutdown
+	watch   sync.Once             // starts watchChanges
+	stopped sync.Once             // closes stop
 	index   atomic.Pointer[index] // of the newest documents that an edge was told of
 	// projections are what subscriptions of equal views share.
 	projections *projections
@@ -49,8 +56,10 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, metrics: newMetrics(cfg.Metrics), sessions: map[string]*session{},
-		projections: newProjections(),
+		projections: newProjections(), stop: make(chan struct{}),
 	}
+	s.queue.workers, s.queue.spawn = runtime.GOMAXPROCS(0)+1, s.wg.Go
+	s.clock.queue, s.clock.spawn, s.clock.stop = &s.queue, s.wg.Go, s.stop
 	s.grpc = grpc.NewServer(s.options()...)
 	s.health = health.NewServer()
 	healthpb.RegisterHealthServer(s.grpc, s.health)
@@ -74,23 +83,29 @@ func (s *Server) Sync(stream tombolov1.SyncService_SyncServer) error {
 	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
-	sess := newSession(s, stream, edge, hello, cancel)
+	sess := newSession(ctx, s, stream, edge, hello, cancel)
 	if err := s.admit(sess); err != nil {
 		return err
 	}
 	defer s.dismiss(sess)
 	s.log.Info("session opened", "edge", edge, "software", hello.GetSoftware(), "peer", identity.Addr(ctx))
-	err = sess.run(ctx, hello)
-	if cause := context.Cause(ctx); cause != nil && stream.Context().Err() == nil {
-		err = cause
-	}
+	err = sess.serve()
 	s.log.Info("session closed", "edge", edge, "reason", err)
 	return toStatus(err)
 }
 
+// helloLimit is how long a stream may be open without a first message.
+const helloLimit = 20 * time.Second
+
+var errNoHello = status.Error(codes.DeadlineExceeded, "no Hello has come")
+
 // receiveHello returns the first message of a stream, which must be a Hello of our protocol version.
 func receiveHello(stream tombolov1.SyncService_SyncServer) (*tombolov1.Hello, error) {
+	late := time.AfterFunc(helloLimit, func() { endStream(stream.Context(), errNoHello) })
 	req, err := stream.Recv()
+	if !late.Stop() {
+		return nil, errNoHello
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +125,7 @@ var errReplaced = status.Error(codes.Aborted, "a newer session of the same edge 
 // admit makes sess the session of its edge. An older one is ended: the newest wins, so that an edge whose link broke
 // without a word is never locked out by its own past.
 func (s *Server) admit(sess *session) error {
+	s.watch.Do(s.watchChanges)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.draining {
@@ -121,7 +137,7 @@ func (s *Server) admit(sess *session) error {
 	if old := s.sessions[sess.edge]; old != nil {
 		s.log.Warn("session replaced by a newer one", "edge", sess.edge)
 		s.metrics.replaced.Inc()
-		old.cancel(errReplaced)
+		old.end(errReplaced)
 	}
 	s.sessions[sess.edge] = sess
 	s.count++
@@ -160,7 +176,7 @@ func (s *Server) Shutdown(ctx context.Context) {
 	s.mu.Lock()
 	s.draining = true
 	for _, sess := range s.sessions {
-		sess.drain()
+		sess.askToLeave(s.shuttingDown())
 	}
 	s.mu.Unlock()
 	done := make(chan struct{})
@@ -174,8 +190,16 @@ func (s *Server) Shutdown(ctx context.Context) {
 		s.grpc.Stop()
 		<-done
 	}
+	s.stopped.Do(func() { close(s.stop) })
 	s.wg.Wait()
 }
 
-// drainGrace is how long a session may go on after it was asked to drain.
-const drainGrace = 2 * time.Second
+// shuttingDown is what an edge is told that is to leave. If this hub comes back, its edges are to do so at the rate at which
+// it takes them, not all at once.
+func (s *Server) shuttingDown() leaving {
+	spread := time.Duration(float64(s.count) / s.cfg.OpenRate * float64(time.Second))
+	return leaving{
+		reason: "the hub is shutting down", grace: drainGrace,
+		retry: drainGrace + rand.N(spread+1), //nolint:gosec // spreads load, keeps no secret
+	}
+}

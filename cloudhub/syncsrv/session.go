@@ -3,10 +3,6 @@ package syncsrv
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"log/slog"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,50 +11,56 @@ import (
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
-// session is one edge's stream. Fields without a remark belong to the goroutine of run.
+// session is one edge's stream. It has one goroutine, of gRPC, which receives. All else is done in turns, by workers: see
+// turn. Fields without a remark belong to whose turn it is.
 type session struct {
+	job
+	outbox
+
 	srv    *Server
 	stream tombolov1.SyncService_SyncServer
 	edge   string
 	epoch  string // that the edge was told
-	log    *slog.Logger
-	cancel context.CancelCauseFunc // ends the session, from any goroutine
+	log    edgeLog
+	ctx    context.Context         // of the session; its cause is why it ended
+	cancel context.CancelCauseFunc // see end
 
+	hello  *tombolov1.Hello // nil once it was answered
 	subs   []*subscription
-	byID   map[uint32]*subscription
+	next   int // which of subs is the first to send more of its catch-up
 	lastID uint32
 	// held is what the edge said it holds, by resource, until the subscription has taken it over.
 	held map[schema.GroupResource]position
 	// demand is what the edge wants of what its scope offers on demand.
 	demand    []schema.GroupResource
-	buf       []*watchlog.Event // scratch of live subscriptions
+	buf       []*watchlog.Event // scratch of live subscriptions, there during a turn
 	questions questions
 
 	shelf shelf
 	can   capabilities  // never changes
-	needs *rate.Limiter // of Needs
+	needs *rate.Limiter // of Needs; nil before the first
 
-	sent     int64        // bytes of objects and documents sent, as they were on the wire
-	pace     pace         // of live events
-	received atomic.Int64 // bytes of these that the edge has taken over, as its acks say
-	draining atomic.Bool
-	report   atomic.Pointer[tombolov1.Report] // what the edge last said that it holds; nil before
+	blocked bool                             // something was not done in this turn, because there was no room
+	tickAt  time.Time                        // when to tick next
+	leaveAt time.Time                        // when to ask the edge to go elsewhere; zero for never
+	endAt   time.Time                        // when to end the session of an edge that was asked to leave; zero while it was not
+	armed   time.Time                        // when the clock wakes the session; zero: it does not
+	report  atomic.Pointer[tombolov1.Report] // what the edge last said that it holds; nil before
 
-	// wake has room for one signal, which says that there may be something to do.
-	wake watchlog.Signal
+	rescoped atomic.Bool             // the edge's scope may have changed
+	leave    atomic.Pointer[leaving] // the edge is to be asked to leave
 
 	mu     sync.Mutex
-	mail   []func(context.Context) error // guarded by mu: what other goroutines want done by run
-	closed bool                          // guarded by mu
-	// waiting is how many bytes of messages are among the mail.
-	waiting atomic.Int64
+	mail   []letter // guarded by mu: what other goroutines want done
+	closed bool     // guarded by mu
+	// unread is how many bytes of messages are among the mail.
+	unread atomic.Int64
 }
 
 // position is how far an edge has come with a resource.
@@ -71,22 +73,18 @@ const (
 	// pageEvents is how many events a live subscription takes from its log in one turn.
 	pageEvents = 64
 	// batchBytes is how many bytes of objects a batch holds at most, unless a single object is larger.
-	batchBytes = 256 << 10
-	// maxMail and maxMailBytes bound what may wait for run. An edge may send the inventory of a large resource at a time when
-	// run waits for that edge to read, so that there must be room for it.
-	maxMail      = 4096
-	maxMailBytes = 64 << 20
+	batchBytes = 128 << 10
 )
 
 func newSession(
-	srv *Server, stream tombolov1.SyncService_SyncServer, edge string, hello *tombolov1.Hello, cancel context.CancelCauseFunc,
+	ctx context.Context, srv *Server, stream tombolov1.SyncService_SyncServer, edge string, hello *tombolov1.Hello,
+	cancel context.CancelCauseFunc,
 ) *session {
 	s := &session{
-		srv: srv, stream: stream, edge: edge, log: srv.log.With("edge", edge), cancel: cancel,
-		byID: map[uint32]*subscription{}, held: map[schema.GroupResource]position{},
-		buf: make([]*watchlog.Event, 0, pageEvents), wake: make(watchlog.Signal, 1), pace: newPace(),
-		questions: newQuestions(), can: meet(hello.GetCapabilities()), needs: rate.NewLimiter(needRate, needBurst),
+		srv: srv, stream: stream, edge: edge, log: edgeLog{srv.log, edge}, ctx: ctx, cancel: cancel, hello: hello,
+		held: make(map[schema.GroupResource]position, len(hello.GetPositions())), can: meet(hello.GetCapabilities()),
 	}
+	s.work = s
 	for _, p := range hello.GetPositions() {
 		gr := schema.GroupResource{Group: p.GetResource().GetGroup(), Resource: p.GetResource().GetResource()}
 		s.held[gr] = position{epoch: p.GetEpoch(), view: p.GetView(), rev: p.GetRev(), staged: p.GetStagedRev()}
@@ -94,144 +92,49 @@ func newSession(
 	return s
 }
 
-// run serves the session until it ends. It returns as soon as ctx is done, even while a send is blocked by an edge that
-// does not read: what is left then ends with the stream.
-func (s *session) run(ctx context.Context, hello *tombolov1.Hello) error {
-	ended := make(chan error, 1)
-	s.srv.wg.Go(func() { ended <- s.serve(ctx, hello) })
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+// serve runs the session until it ends, and returns why.
+func (s *session) serve() error {
+	defer s.close()
+	s.srv.queue.later(&s.job)
+	s.cancel(s.receive())
+	return context.Cause(s.ctx)
 }
 
-// serve is the session's main loop.
-func (s *session) serve(ctx context.Context, hello *tombolov1.Hello) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.log.Error("session panicked", "panic", p, "stack", string(debug.Stack()))
-			s.srv.metrics.panics.Inc()
-			err = status.Error(codes.Internal, "internal error")
-		}
-		s.close(ctx)
-	}()
+// Wake has the session looked after soon.
+func (s *session) Wake() { s.srv.queue.wake(&s.job) }
+
+// end ends the session, from any goroutine. Only the first call counts.
+func (s *session) end(err error) {
+	s.cancel(err)
+	endStream(s.ctx, context.Cause(s.ctx))
+}
+
+// begin answers the edge's hello.
+func (s *session) begin(ctx context.Context) (err error) {
+	hello := s.hello
+	s.hello = nil
 	if s.demand, err = readDemand(hello.GetDemand()); err != nil {
 		return err
 	}
 	if err := s.welcome(); err != nil {
 		return err
 	}
-	s.srv.wg.Go(s.receive)
 	s.shelf.hash = hello.GetDocumentsHash()
-	if err := s.subscribe(ctx); err != nil {
-		return err
+	s.tickAt = time.Now().Add(s.srv.cfg.ProgressInterval)
+	if age := s.srv.cfg.MaxSessionAge; age > 0 {
+		s.leaveAt = time.Now().Add(jittered(age))
 	}
-	return s.loop(ctx)
+	return s.subscribe(ctx)
 }
 
-func (s *session) loop(ctx context.Context) error {
-	progress := time.NewTicker(s.srv.cfg.ProgressInterval)
-	defer progress.Stop()
-	docs, scopes := s.srv.cfg.Source.Documents(), s.srv.cfg.Scopes
-	docsChanged, scopesChanged := docs.Changed(), scopes.Changed()
-	for {
-		busy, err := s.turn(ctx)
-		if err != nil {
-			return err
-		}
-		if busy && ctx.Err() == nil {
-			select {
-			case <-progress.C: // also while there is always something to send
-				err = s.tick(ctx)
-			default:
-			}
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-s.wake:
-		case <-s.pace.timer.C:
-		case <-progress.C:
-			err = s.tick(ctx)
-		case <-docsChanged:
-			docsChanged = docs.Changed() // turn looks after it
-		case <-scopesChanged:
-			scopesChanged = scopes.Changed()
-			err = s.subscribe(ctx)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// turn runs the mail and gives the documents and every subscription one step. It tells whether there is more to do at once.
-func (s *session) turn(ctx context.Context) (busy bool, err error) {
-	s.mu.Lock()
-	mail := s.mail
-	s.mail = nil
-	s.mu.Unlock()
-	for _, do := range mail {
-		if err := do(ctx); err != nil {
-			return false, err
-		}
-	}
-	if s.draining.Swap(false) {
-		return false, s.sendDrain(ctx)
-	}
-	if !s.full() {
-		if busy, err = s.stepDocuments(); err != nil {
-			return false, err
-		}
-	}
-	held := s.pace.holds(s.received.Load())
-	flowing := false
+// sub returns the subscription with an id, nil when there is none.
+func (s *session) sub(id uint32) *subscription {
 	for _, u := range s.subs {
-		if s.full() {
-			return false, nil // an ack will wake us
-		}
-		if held && u.phase == live && len(u.answers) == 0 {
-			continue // an ack or the timer will wake us
-		}
-		more, err := u.step(ctx)
-		if err != nil {
-			return false, fmt.Errorf("%s: %w", u.gr, err)
-		}
-		if err := u.answer(); err != nil {
-			return false, err
-		}
-		busy, flowing = busy || more, flowing || more && u.phase == live
-	}
-	s.pace.flowing = flowing
-	if slices.ContainsFunc(s.subs, func(u *subscription) bool { return u.isLost() != u.saidLost }) {
-		return busy, s.sendProgress(&tombolov1.Progress{}) // edges are to say so at once
-	}
-	return busy, nil
-}
-
-// full tells whether as many bytes are under way as may be.
-func (s *session) full() bool { return s.sent-s.received.Load() >= s.srv.cfg.Window }
-
-// tick sends what is due now and then: positions that moved without an event, digests to compare, another attempt at
-// resources that could not be opened.
-func (s *session) tick(ctx context.Context) error {
-	if err := s.sameEpoch(); err != nil {
-		return err
-	}
-	p := &tombolov1.Progress{}
-	now := time.Now()
-	for _, u := range s.subs {
-		if err := u.tick(ctx, now, p); err != nil {
-			return err
+		if u.id == id {
+			return u
 		}
 	}
-	return s.sendProgress(p)
+	return nil
 }
 
 // sameEpoch ends the session when the hub's cloud is another one than the edge was told: it comes back and learns that.
@@ -254,40 +157,18 @@ func (s *session) sendProgress(p *tombolov1.Progress) error {
 	return s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Progress{Progress: p}})
 }
 
-// post has run do something; false when the session is over.
-func (s *session) post(do func(context.Context) error) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
-	}
-	if len(s.mail) >= maxMail {
-		s.cancel(status.Error(codes.ResourceExhausted, "the edge sends more than the hub can take"))
-		return false
-	}
-	s.mail = append(s.mail, do)
-	s.signal()
-	return true
-}
-
-func (s *session) signal() {
-	select {
-	case s.wake <- struct{}{}:
-	default: // a signal is waiting already
-	}
-}
-
-// close lets go of all that the session holds. Mail that comes later is refused.
-func (s *session) close(ctx context.Context) {
+// close lets go of all that the session holds, once nobody runs it any more. Mail that comes later is refused.
+func (s *session) close() {
+	s.srv.queue.finish(&s.job)
 	s.mu.Lock()
 	s.closed = true
 	mail := s.mail
 	s.mail = nil
 	s.mu.Unlock()
-	ended, cancel := context.WithCancel(ctx)
+	ended, cancel := context.WithCancel(s.ctx)
 	cancel()
-	for _, do := range mail { // a log that was opened meanwhile must be let go of; with ended, nothing else happens
-		if err := do(ended); err != nil && !errors.Is(err, context.Canceled) {
+	for _, l := range mail { // a log that was opened meanwhile must be let go of; with ended, nothing else happens
+		if err := l.do(ended); err != nil && !errors.Is(err, context.Canceled) {
 			s.log.Debug("after the end of the session", "err", err)
 		}
 	}
@@ -295,82 +176,6 @@ func (s *session) close(ctx context.Context) {
 		u.close()
 	}
 	s.subs = nil
-}
-
-// receive takes messages off the stream until it ends. It never waits for run, so that an edge which waits for its own
-// messages to be taken can't lock itself up.
-func (s *session) receive() {
-	for {
-		req, err := s.stream.Recv()
-		if err == nil {
-			err = s.handle(req)
-		}
-		if errors.Is(err, io.EOF) {
-			err = status.Error(codes.Canceled, "the edge closed the stream")
-		}
-		if err != nil {
-			s.cancel(err)
-			return
-		}
-	}
-}
-
-func (s *session) handle(req *tombolov1.SyncRequest) error {
-	if s.waiting.Load() > maxMailBytes {
-		return status.Error(codes.ResourceExhausted, "the edge sends more than the hub can take")
-	}
-	switch m := req.GetMessage().(type) {
-	case *tombolov1.SyncRequest_Ack:
-		s.received.Store(max(s.received.Load(), int64(min(m.Ack.GetReceivedBytes(), 1<<62)))) //nolint:gosec // bounded
-		s.post(func(context.Context) error { return s.acked(m.Ack) })
-	case *tombolov1.SyncRequest_Report:
-		s.report.Store(m.Report)
-	case *tombolov1.SyncRequest_Inventory:
-		s.deliver(req, func(ctx context.Context) error { return s.inventory(ctx, m.Inventory) })
-	case *tombolov1.SyncRequest_Ranges:
-		s.deliver(req, func(ctx context.Context) error { return s.ranges(ctx, m.Ranges) })
-	case *tombolov1.SyncRequest_Demand:
-		s.deliver(req, func(ctx context.Context) error { return s.demanded(ctx, m.Demand) })
-	case *tombolov1.SyncRequest_DocumentNeed:
-		s.deliver(req, func(ctx context.Context) error { return s.documentNeed(ctx, m.DocumentNeed) })
-	case *tombolov1.SyncRequest_Question:
-		s.deliver(req, func(ctx context.Context) error { return s.question(ctx, m.Question) })
-	case *tombolov1.SyncRequest_Need:
-		if !s.can.patches {
-			return status.Error(codes.InvalidArgument, "a Need is out of place here: patches were not agreed on")
-		}
-		s.deliver(req, func(ctx context.Context) error { return s.need(ctx, m.Need) })
-	default:
-		return status.Errorf(codes.InvalidArgument, "a %T is out of place here", m)
-	}
-	return nil
-}
-
-// deliver has run take in a message, which counts as waiting until then.
-func (s *session) deliver(req *tombolov1.SyncRequest, take func(context.Context) error) {
-	size := int64(proto.Size(req))
-	s.waiting.Add(size)
-	s.post(func(ctx context.Context) error {
-		s.waiting.Add(-size)
-		return take(ctx)
-	})
-}
-
-func (s *session) acked(a *tombolov1.Ack) error {
-	if u := s.byID[a.GetSubscription()]; u != nil {
-		return u.acked(a.GetRev())
-	}
-	return nil // of a subscription that has been replaced
-}
-
-func (s *session) inventory(ctx context.Context, inv *tombolov1.Inventory) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if u := s.byID[inv.GetSubscription()]; u != nil {
-		return u.inventory(inv)
-	}
-	return nil
 }
 
 // subscribe brings the subscriptions in line with the edge's scope.
@@ -398,12 +203,6 @@ func (s *session) subscribe(ctx context.Context) error {
 			return err
 		}
 	}
-	clear(s.held)
+	s.held = nil
 	return nil
-}
-
-// drain has the session ended in good order, from any goroutine.
-func (s *session) drain() {
-	s.draining.Store(true)
-	s.signal()
 }

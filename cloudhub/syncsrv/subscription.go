@@ -3,6 +3,7 @@ package syncsrv
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,13 +15,14 @@ import (
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
-// subscription is one resource of a session. It belongs to the session's run goroutine.
+// subscription is one resource of a session. It belongs to whose turn the session is.
 type subscription struct {
 	s     *session
 	id    uint32
 	gr    schema.GroupResource
 	scope scope.Scope
 	phase phase
+	dirty atomic.Bool // the log may have something new; set by anybody
 
 	log     *watchlog.Log // nil until opened
 	release func()
@@ -95,10 +97,15 @@ func (s *session) newSubscription(gr schema.GroupResource, sc scope.Scope, have 
 
 // renumber gives the subscription a new id, so that messages under way that belong to what was before are not mistaken.
 func (u *subscription) renumber() {
-	delete(u.s.byID, u.id)
 	u.s.lastID++
 	u.id = u.s.lastID
-	u.s.byID[u.id] = u
+}
+
+// Wake takes note that the log may have something new.
+func (u *subscription) Wake() {
+	if !u.dirty.Load() && !u.dirty.Swap(true) {
+		u.s.Wake()
+	}
 }
 
 // open starts the subscription from what the edge has.
@@ -208,7 +215,7 @@ func (u *subscription) plan(ctx context.Context) error {
 		u.phase = awaiting
 		return u.announce(tombolov1.Plan_PLAN_RECONCILE, "")
 	case have.rev > 0:
-		reader, err := u.log.NewReader(have.rev, u.s.wake, u.view.Terms()...)
+		reader, err := u.log.NewReader(have.rev, u, u.view.Terms()...)
 		if err == nil {
 			u.reader = reader
 			u.goLive(have.rev)
@@ -231,6 +238,7 @@ func (u *subscription) goLive(rev uint64) {
 	u.rewound = false
 	u.checkAt, u.checked = time.Now(), checked{} // compare once after every catch-up
 	u.restartAdvances(u.checkAt)
+	u.Wake()
 	u.have = position{epoch: u.s.epoch, view: u.view.Hash(), rev: rev}
 }
 
