@@ -71,6 +71,9 @@ type Config struct {
 	// sessions. MaxStreams bounds the streams of one connection for all services together. 0 means 8.
 	Register   func(grpc.ServiceRegistrar)
 	MaxStreams uint32
+
+	// helloLimit is how long a stream may be open without a first message. 0 means 20 s.
+	helloLimit time.Duration
 }
 
 func (c *Config) setDefaults() error {
@@ -86,6 +89,7 @@ func (c *Config) setDefaults() error {
 	c.MaxSessions = cmp.Or(c.MaxSessions, 20_000)
 	c.OpenRate = cmp.Or(c.OpenRate, 500)
 	c.ForgetAfter = cmp.Or(c.ForgetAfter, 30*time.Second)
+	c.helloLimit = cmp.Or(c.helloLimit, 20*time.Second)
 	c.MaxStreams = cmp.Or(c.MaxStreams, 8)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -128,6 +128,7 @@ func (u *subscription) tickLive(ctx context.Context, now time.Time, p *tombolov1
 	}
 	// A reader is not woken by what it doesn't want: it has to look how far the log has come.
 	if busy, err := u.stepLive(ctx); busy || err != nil {
+		u.Wake()
 		return err
 	}
 	if advance {

@@ -72,7 +72,7 @@ func New(cfg Config) (*Server, error) {
 
 // Sync runs one edge's session.
 func (s *Server) Sync(stream tombolov1.SyncService_SyncServer) error {
-	hello, err := receiveHello(stream)
+	hello, err := s.receiveHello(stream)
 	if err != nil {
 		return err
 	}
@@ -94,14 +94,11 @@ func (s *Server) Sync(stream tombolov1.SyncService_SyncServer) error {
 	return toStatus(err)
 }
 
-// helloLimit is how long a stream may be open without a first message.
-const helloLimit = 20 * time.Second
-
 var errNoHello = status.Error(codes.DeadlineExceeded, "no Hello has come")
 
 // receiveHello returns the first message of a stream, which must be a Hello of our protocol version.
-func receiveHello(stream tombolov1.SyncService_SyncServer) (*tombolov1.Hello, error) {
-	late := time.AfterFunc(helloLimit, func() { endStream(stream.Context(), errNoHello) })
+func (s *Server) receiveHello(stream tombolov1.SyncService_SyncServer) (*tombolov1.Hello, error) {
+	late := time.AfterFunc(s.cfg.helloLimit, func() { endStream(stream.Context(), errNoHello) })
 	req, err := stream.Recv()
 	if !late.Stop() {
 		return nil, errNoHello
