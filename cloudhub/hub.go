@@ -21,6 +21,7 @@ import (
 // Source is where the objects come from, with a life of its own.
 type Source interface {
 	syncsrv.Source
+	syncsrv.Held
 	syncsrv.Prover
 	// Run follows the cloud until ctx ends.
 	Run(ctx context.Context) error
@@ -53,7 +54,7 @@ type Hub struct {
 // New returns a hub. Errors: a required part of the configuration is missing.
 func New(cfg Config) (*Hub, error) {
 	sync := syncsrv.Config{
-		Source: cfg.Source, Prover: cfg.Source, Scopes: cfg.Scopes, Credentials: cfg.Credentials, Insecure: cfg.Insecure,
+		Source: cfg.Source, Held: cfg.Source, Prover: cfg.Source, Scopes: cfg.Scopes, Credentials: cfg.Credentials, Insecure: cfg.Insecure,
 		Software: cfg.Software, Logger: cfg.Logger, Metrics: cfg.Metrics,
 		ProgressInterval: cfg.ProgressInterval, CheckInterval: cfg.CheckInterval,
 	}

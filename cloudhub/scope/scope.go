@@ -2,7 +2,7 @@ package scope
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -62,17 +62,20 @@ func (s Scope) View(r *watchlog.Resource) (View, error) {
 		v.terms = append(v.terms, f.terms...)
 	}
 	v.terms = reduce(v.terms)
-	// In another version every object has other bytes, and with other columns other cells. That the version is deprecated
-	// changes no object, but edges learn of it with the view.
-	parts = append(parts, r.APIVersion()+" "+r.Kind)
-	if r.Columns != "" {
-		parts = append(parts, "table "+r.Printer+" "+r.Columns)
-	}
-	if r.Deprecated != "" {
-		parts = append(parts, "deprecated "+r.Deprecated)
-	}
+	// In another version every object has other bytes, and with other columns other cells. The rest of what the resource is
+	// changes no object, but edges learn of it with the view only.
+	parts = append(parts, described(r))
 	v.id = identify(parts)
 	return v, nil
+}
+
+// described returns all that edges are told of a resource, and how its cells are made.
+func described(r *watchlog.Resource) string {
+	text, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // strings and booleans can always be encoded
+	}
+	return r.Printer + " " + string(text)
 }
 
 // canonical returns what the rule makes of a resource in a form that equal rules share, however they come to apply.
@@ -132,9 +135,10 @@ type View struct {
 // Terms returns index terms that cover the view: every object of it has at least one of them.
 func (v View) Terms() []watchlog.Term { return v.terms }
 
-// Hash identifies what the view is of: equal for the same version and columns of the
-// resource and equal rules, whatever their order.
-func (v View) Hash() string { return hex.EncodeToString(v.id[:8]) }
+// Hash identifies what the view is of: equal for resources of which edges are told the same (version, kinds, fields,
+// columns) and equal rules, whatever their order. It is short because edges send it with each of their positions: it tells
+// configurations apart, and is nobody's secret.
+func (v View) Hash() string { return base64.RawURLEncoding.EncodeToString(v.id[:8]) }
 
 // ID identifies what the view is of, as Hash does, whatever somebody may have tried to make equal.
 func (v View) ID() ID { return v.id }

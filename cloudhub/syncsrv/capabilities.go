@@ -11,6 +11,7 @@ type capabilities struct {
 	patches bool
 	frames  bool
 	ranges  bool
+	resumed bool
 }
 
 // meet returns what the hub can do of what an edge can.
@@ -19,6 +20,7 @@ func meet(edge []tombolov1.Capability) capabilities {
 		patches: slices.Contains(edge, tombolov1.Capability_CAPABILITY_ZSTD_PATCH),
 		frames:  slices.Contains(edge, tombolov1.Capability_CAPABILITY_ZSTD_BATCH),
 		ranges:  slices.Contains(edge, tombolov1.Capability_CAPABILITY_RANGES),
+		resumed: slices.Contains(edge, tombolov1.Capability_CAPABILITY_RESUMED),
 	}
 }
 
@@ -31,6 +33,9 @@ func (c capabilities) list() (out []tombolov1.Capability) {
 	}
 	if c.ranges {
 		out = append(out, tombolov1.Capability_CAPABILITY_RANGES)
+	}
+	if c.resumed {
+		out = append(out, tombolov1.Capability_CAPABILITY_RESUMED)
 	}
 	return out
 }

@@ -28,6 +28,12 @@ type Source interface {
 	Documents() *apidoc.Set
 }
 
+// Held has the logs that a Source has opened.
+type Held interface {
+	// Held is an Open that does not wait: it returns false unless the log is open and ready.
+	Held(gr schema.GroupResource) (*watchlog.Log, func(), bool)
+}
+
 // Scopes tells what an edge may hold.
 type Scopes interface {
 	// For returns the scope of an edge, empty for one that nothing is said of.
@@ -40,6 +46,8 @@ type Scopes interface {
 type Config struct {
 	Source Source
 	Scopes Scopes
+	// Held, if any, is how edges that come back are resumed in the Welcome; nil: each resource is opened first.
+	Held Held
 	// Prover answers edges' questions. nil: all of them fail, and edges say that what they serve may be behind.
 	Prover Prover
 	// Credentials are the transport's: mutual TLS, or insecure for development, where an edge is who it says it is.

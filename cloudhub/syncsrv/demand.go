@@ -23,7 +23,7 @@ func readDemand(resources []*tombolov1.Resource) ([]schema.GroupResource, error)
 	}
 	out := make([]schema.GroupResource, 0, len(resources))
 	for _, r := range resources {
-		gr := schema.GroupResource{Group: r.GetGroup(), Resource: r.GetResource()}
+		gr := groupResource(r)
 		if !slices.Contains(out, gr) {
 			out = append(out, gr)
 		}

@@ -1,10 +1,7 @@
 package syncsrv
 
 import (
-	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tombolo-sync/tombolo/internal/delta"
@@ -12,21 +9,6 @@ import (
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
-func (s *session) welcome() error {
-	s.epoch = s.srv.cfg.Source.Epoch()
-	if s.epoch == "" {
-		return status.Error(codes.Unavailable, "the hub is starting: it does not know its cluster yet")
-	}
-	w := &tombolov1.Welcome{
-		Version: Version, Epoch: s.epoch, Software: s.srv.cfg.Software, Capabilities: s.can.list(),
-		ProgressIntervalMs: uint32(s.srv.cfg.ProgressInterval / time.Millisecond), //nolint:gosec // seconds
-	}
-	want, _ := s.wanted(s.srv.cfg.Scopes.For(s.edge))
-	for _, gr := range want {
-		w.Scope = append(w.Scope, &tombolov1.Resource{Group: gr.Group, Resource: gr.Resource})
-	}
-	return s.send(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Welcome{Welcome: w}})
-}
 
 func (s *session) unsubscribe(gr schema.GroupResource, reason string) error {
 	s.log.Info("resource withdrawn from the edge", "resource", gr, "reason", reason)

@@ -63,12 +63,6 @@ type session struct {
 	unread atomic.Int64
 }
 
-// position is how far an edge has come with a resource.
-type position struct {
-	epoch, view string
-	rev, staged uint64
-}
-
 const (
 	// pageEvents is how many events a live subscription takes from its log in one turn.
 	pageEvents = 64
@@ -86,8 +80,7 @@ func newSession(
 	}
 	s.work = s
 	for _, p := range hello.GetPositions() {
-		gr := schema.GroupResource{Group: p.GetResource().GetGroup(), Resource: p.GetResource().GetResource()}
-		s.held[gr] = position{epoch: p.GetEpoch(), view: p.GetView(), rev: p.GetRev(), staged: p.GetStagedRev()}
+		s.held[groupResource(p.GetResource())] = readPosition(hello, p)
 	}
 	return s
 }
@@ -116,7 +109,7 @@ func (s *session) begin(ctx context.Context) (err error) {
 	if s.demand, err = readDemand(hello.GetDemand()); err != nil {
 		return err
 	}
-	if err := s.welcome(); err != nil {
+	if err := s.welcome(hello); err != nil {
 		return err
 	}
 	s.shelf.hash = hello.GetDocumentsHash()

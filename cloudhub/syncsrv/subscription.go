@@ -214,6 +214,9 @@ func (u *subscription) plan(ctx context.Context) error {
 	case seen > 0 && (u.rewound || have.view != u.view.Hash()):
 		u.phase = awaiting
 		return u.announce(tombolov1.Plan_PLAN_RECONCILE, "")
+	case u.differs(have):
+		u.phase = awaiting
+		return u.announce(tombolov1.Plan_PLAN_RECONCILE, "")
 	case have.rev > 0:
 		reader, err := u.log.NewReader(have.rev, u, u.view.Terms()...)
 		if err == nil {
@@ -230,6 +233,17 @@ func (u *subscription) plan(ctx context.Context) error {
 		return err
 	}
 	return u.beginChanges(seen)
+}
+
+// differs tells whether the edge holds something else at its position than it should, so that events from there on would
+// lead to what never was.
+func (u *subscription) differs(have position) bool {
+	if u.match(have) != differs {
+		return false
+	}
+	u.s.srv.metrics.mismatches.Inc()
+	u.s.log.Warn("the edge holds something else than it should", "resource", u.gr, "at", have.rev, "objects", have.digest.Count)
+	return true
 }
 
 // goLive begins to send events behind rev.

@@ -11,6 +11,7 @@ type capabilities struct {
 	patches bool
 	frames  bool
 	ranges  bool
+	resumed bool
 }
 
 func (c capabilities) list() (out []tombolov1.Capability) {
@@ -23,6 +24,9 @@ func (c capabilities) list() (out []tombolov1.Capability) {
 	if c.ranges {
 		out = append(out, tombolov1.Capability_CAPABILITY_RANGES)
 	}
+	if c.resumed {
+		out = append(out, tombolov1.Capability_CAPABILITY_RESUMED)
+	}
 	return out
 }
 
@@ -32,5 +36,6 @@ func (c capabilities) meet(hub []tombolov1.Capability) capabilities {
 		patches: c.patches && slices.Contains(hub, tombolov1.Capability_CAPABILITY_ZSTD_PATCH),
 		frames:  c.frames && slices.Contains(hub, tombolov1.Capability_CAPABILITY_ZSTD_BATCH),
 		ranges:  c.ranges && slices.Contains(hub, tombolov1.Capability_CAPABILITY_RANGES),
+		resumed: c.resumed && slices.Contains(hub, tombolov1.Capability_CAPABILITY_RESUMED),
 	}
 }

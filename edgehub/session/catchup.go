@@ -84,6 +84,11 @@ func (s *session) prepare(gr schema.GroupResource, m *tombolov1.Subscription) (*
 	if r != nil {
 		s.c.log.Info("resource redefined", "resource", gr)
 		st.Epoch, st.Scope, st.Foreign = r.epoch, r.view, r.foreign
+		if m.GetView() != r.view {
+			// The description that belongs to what is held is gone: no hub is to resume it, even one to which the resource is
+			// again what it was.
+			st.Scope = ""
+		}
 	}
 	if err := s.c.cfg.Store.Update(func(tx *store.Tx) error { return tx.Describe(st) }); err != nil {
 		return nil, err

@@ -37,6 +37,7 @@ type session struct {
 	tidied    time.Time       // when it was last looked for what nobody uses
 	index     *documentIndex  // the last one that came; nil before
 	questions questions
+	greeting  greeting     // what the Hello said
 	offered   capabilities // what the Hello named
 	agreed    capabilities // and what the Welcome left of it
 
@@ -89,33 +90,6 @@ func (s *session) run(ctx context.Context) error {
 		err = received
 	}
 	return err
-}
-
-// hello tells the hub what the edge holds.
-func (s *session) hello() error {
-	s.offered = s.c.trust.capabilities(time.Now())
-	h := &tombolov1.Hello{
-		Version: Version, Capabilities: s.offered.list(), Edge: s.c.cfg.Edge, Software: s.c.cfg.Software, DocumentsHash: s.c.docs.Hash(),
-		Demand: s.wishes(),
-	}
-	for gr, r := range s.c.replicas {
-		r.setLive(false, s.c.lastHeard())
-		r.lost, r.asked, r.sums, r.step.exact, r.need, r.missed = false, false, nil, nil, nil, nil
-		h.Positions = append(h.Positions, &tombolov1.Position{
-			Resource: &tombolov1.Resource{Group: gr.Group, Resource: gr.Resource},
-			Epoch:    r.pending.epoch, View: r.known(), Rev: r.log.Rev(), StagedRev: r.step.staged,
-			Count: r.digest.Count, Digest: r.digest.Bytes(),
-		})
-	}
-	return s.stream.Send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Hello{Hello: h}})
-}
-
-// known returns the view that the data is of; of a first sync, the view that it leads to.
-func (r *replica) known() string {
-	if r.log.IsReady() {
-		return r.view
-	}
-	return r.pending.view
 }
 
 // receive hands messages over in their order until the stream ends.
@@ -249,40 +223,6 @@ func (s *session) control(m *tombolov1.SyncResponse) error {
 	default:
 		return fmt.Errorf("the hub sent a %T, which this version does not know", m)
 	}
-}
-
-func (s *session) welcome(w *tombolov1.Welcome) error {
-	switch {
-	case s.welcomed:
-		return errors.New("the hub sent a second Welcome")
-	case w.GetVersion() != Version:
-		return fmt.Errorf("%w: the hub speaks %d, this edge speaks %d", errVersion, w.GetVersion(), Version)
-	case w.GetEpoch() == "":
-		return errors.New("the hub does not name its cluster")
-	}
-	s.opened()
-	s.welcomed, s.epoch = true, w.GetEpoch()
-	s.agreed = s.offered.meet(w.GetCapabilities())
-	s.useful = time.Now()
-	s.progress = max(time.Second, time.Duration(w.GetProgressIntervalMs())*time.Millisecond)
-	s.c.metrics.sessions.Inc()
-	s.c.linked.Store(true)
-	s.c.wishes.Linked()
-	s.c.conn.Store(s.conn)
-	s.c.log.Info("connected", "hub", s.hub, "software", w.GetSoftware(), "cluster", w.GetEpoch())
-	if err := s.dropForeign(); err != nil {
-		return err
-	}
-	var scope []schema.GroupResource
-	for _, r := range w.GetScope() {
-		scope = append(scope, groupResource(r))
-	}
-	s.c.await(scope)
-	return nil
-}
-
-func groupResource(r *tombolov1.Resource) schema.GroupResource {
-	return schema.GroupResource{Group: r.GetGroup(), Resource: r.GetResource()}
 }
 
 // dropForeign forgets what is of another cluster: its revisions mean nothing here.

@@ -2,7 +2,6 @@ package apidoc
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 )
 
@@ -30,8 +29,8 @@ func normalize(docs []Document) []Document {
 	return slices.CompactFunc(next, func(a, b Document) bool { return a.compare(b) == 0 })
 }
 
-// HashOf returns the hash of an edition whose documents have these hashes, sorted by path and Accept: their SHA-256 in
-// hexadecimal; "" when there are none.
+// HashOf returns the hash of an edition whose documents have these hashes, sorted by path and Accept: their SHA-256,
+// cut to 128 bits, in hexadecimal; "" when there are none.
 func HashOf(documents []Hash) string {
 	if len(documents) == 0 {
 		return ""
@@ -40,7 +39,7 @@ func HashOf(documents []Hash) string {
 	for i := range documents {
 		h.Write(documents[i][:])
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return sum(h).String()
 }
 
 // Get returns the document for a path and Accept.

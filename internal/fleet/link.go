@@ -35,6 +35,7 @@ type link struct {
 	ranges   bool // the hub takes Ranges
 	live     bool // caught up with all of the scope
 	epoch    unique.Handle[string]
+	said     []*replica             // the Hello's positions, by their numbers; nil once they are answered
 	awaited  []schema.GroupResource // of the scope, what has not been announced yet
 	message  *message               // the one that came last
 	retry    time.Duration          // how long the hub wants the edge to stay away
@@ -102,30 +103,6 @@ func (l *link) receive(raw []byte) error {
 	return l.acknowledge()
 }
 
-// hello tells what the edge holds.
-func (l *link) hello() *tombolov1.Hello {
-	h := &tombolov1.Hello{Version: Version, Edge: l.e.name, Software: l.e.f.cfg.Software}
-	if !l.e.f.cfg.Whole {
-		h.Capabilities = []tombolov1.Capability{
-			tombolov1.Capability_CAPABILITY_ZSTD_PATCH, tombolov1.Capability_CAPABILITY_ZSTD_BATCH,
-			tombolov1.Capability_CAPABILITY_RANGES,
-		}
-	}
-	if docs := l.e.f.documents.Load(); docs != nil {
-		h.DocumentsHash = *docs
-	}
-	for _, r := range l.e.replicas {
-		r.id, r.live, r.asked, r.exact, r.needed, r.missed, r.sums = 0, false, false, nil, false, nil, nil
-		r.moved = false
-		h.Positions = append(h.Positions, &tombolov1.Position{
-			Resource: &tombolov1.Resource{Group: r.kind.gr.Group, Resource: r.kind.gr.Resource},
-			Epoch:    r.pending.epoch.Value(), View: r.known(), Rev: r.rev, StagedRev: r.stagedRev,
-			Count: r.digest.Count, Digest: r.digest.Bytes(),
-		})
-	}
-	return h
-}
-
 // take handles one message.
 func (l *link) take(m *tombolov1.SyncResponse) error {
 	if !l.welcomed && m.GetWelcome() == nil {
@@ -156,27 +133,6 @@ func (l *link) take(m *tombolov1.SyncResponse) error {
 	default:
 		return nonsense("a %T, which nobody asked for", m)
 	}
-}
-
-func (l *link) welcome(w *tombolov1.Welcome) error {
-	switch {
-	case l.welcomed:
-		return nonsense("a second Welcome")
-	case w.GetVersion() != Version:
-		return nonsense("it speaks protocol version %d, the fleet speaks %d", w.GetVersion(), Version)
-	case w.GetEpoch() == "":
-		return nonsense("it does not name its cluster")
-	}
-	l.opened()
-	l.silence = silences * time.Duration(w.GetProgressIntervalMs()) * time.Millisecond
-	l.welcomed, l.epoch = true, unique.Make(w.GetEpoch())
-	l.ranges = !l.e.f.cfg.Whole && slices.Contains(w.GetCapabilities(), tombolov1.Capability_CAPABILITY_RANGES)
-	l.e.f.stats.opened()
-	l.e.replicas = slices.DeleteFunc(l.e.replicas, func(r *replica) bool { return r.pending.epoch != l.epoch })
-	for _, r := range w.GetScope() {
-		l.awaited = append(l.awaited, groupResource(r))
-	}
-	return nil
 }
 
 // subscription takes note of how the hub is going to bring a resource up to date.

@@ -162,6 +162,12 @@ func (c *Cloud) Open(_ context.Context, gr schema.GroupResource) (*watchlog.Log,
 	return f.log(), func() {}, nil
 }
 
+// Held is Open for who does not want to wait. The logs of all resources are ready.
+func (c *Cloud) Held(gr schema.GroupResource) (*watchlog.Log, func(), bool) {
+	log, release, err := c.Open(context.Background(), gr)
+	return log, release, err == nil
+}
+
 // settled waits while changes become visible, log by log, and returns the resources: who saw one of the changes in one
 // log finds all of them in the others.
 func (c *Cloud) settled() *registry {

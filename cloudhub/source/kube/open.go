@@ -47,6 +47,19 @@ func (k *Kube) Open(ctx context.Context, gr schema.GroupResource) (*watchlog.Log
 	return f.entries, sync.OnceFunc(func() { k.release(f) }), nil
 }
 
+// Held is an Open that does not wait: it returns false unless the log is open and ready.
+func (k *Kube) Held(gr schema.GroupResource) (*watchlog.Log, func(), bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f := k.feeds[gr]
+	if f == nil || k.stopping || !f.isOpen() || !f.entries.IsReady() {
+		return nil, nil, false
+	}
+	f.users++
+	f.keep()
+	return f.entries, sync.OnceFunc(func() { k.release(f) }), true
+}
+
 func (k *Kube) awaitStart(ctx context.Context, gr schema.GroupResource) error {
 	select {
 	case <-k.started:

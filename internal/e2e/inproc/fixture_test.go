@@ -231,6 +231,21 @@ func (s *fakeSource) Open(_ context.Context, gr schema.GroupResource) (*watchlog
 	return s.log, sync.OnceFunc(func() { s.users.Add(-1) }), nil
 }
 
+// Held is Open for who does not want to wait.
+func (s *fakeSource) Held(gr schema.GroupResource) (*watchlog.Log, func(), bool) {
+	if !s.log.IsReady() {
+		return nil, nil, false
+	}
+	log, release, err := s.Open(context.Background(), gr)
+	return log, release, err == nil
+}
+
+// heldBy returns src when it can tell what it has opened.
+func heldBy(src syncsrv.Source) syncsrv.Held {
+	h, _ := src.(syncsrv.Held)
+	return h
+}
+
 // scopes gives every edge the same, and can be changed.
 type scopes struct {
 	mu      sync.Mutex
@@ -289,7 +304,7 @@ func startHub(t *testing.T, src syncsrv.Source, sc syncsrv.Scopes, addr string) 
 func serveHub(t *testing.T, src syncsrv.Source, sc syncsrv.Scopes, lis net.Listener) func() {
 	t.Helper()
 	srv, err := syncsrv.New(syncsrv.Config{
-		Source: src, Prover: proverOf(src), Scopes: sc, Credentials: insecure.NewCredentials(), Insecure: true, Logger: logger(t, "hub"),
+		Source: src, Held: heldBy(src), Prover: proverOf(src), Scopes: sc, Credentials: insecure.NewCredentials(), Insecure: true, Logger: logger(t, "hub"),
 		ProgressInterval: 50 * time.Millisecond, CheckInterval: 100 * time.Millisecond, ForgetAfter: 300 * time.Millisecond,
 	})
 	if err != nil {

@@ -2650,7 +2650,7 @@ type DocumentIndex struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by path, then by accept.
 	Entries []*DocumentEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
-	// Hash over the index, for Hello: SHA-256 over the entries' hashes, in hexadecimal.
+	// Hash over the index, for Hello: SHA-256 over the entries' hashes, cut to 128 bits, in hexadecimal.
 	Hash          string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
