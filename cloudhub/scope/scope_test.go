@@ -180,6 +180,41 @@ func TestHashIsOfTheRulesAlone(t *testing.T) {
 	if view(t, s, pods()).Hash() == view(t, s, later).Hash() {
 		t.Error("another version has the same hash")
 	}
+	if n := len(view(t, s, pods()).Hash()); n > 22 {
+		t.Errorf("a hash of %d characters is dear for a position", n)
+	}
+}
+
+// TestHashIsOfAllThatEdgesAreTold: what an edge holds is resumed without a word of what the resource is, if the hash is the
+// same.
+func TestHashIsOfAllThatEdgesAreTold(t *testing.T) {
+	s := mustParse(t, `{scopes: [{name: s, edges: [e], rules: [{resource: pods}]}]}`).For("e")
+	seen := map[string]string{view(t, s, pods()).Hash(): "nothing"}
+	for name, change := range map[string]func(*watchlog.Resource){
+		"version":          func(r *watchlog.Resource) { r.Version = "v2" },
+		"kind":             func(r *watchlog.Resource) { r.Kind = "Pot" },
+		"list kind":        func(r *watchlog.Resource) { r.ListKind = "Pods" },
+		"namespaced":       func(r *watchlog.Resource) { r.Namespaced = false },
+		"custom":           func(r *watchlog.Resource) { r.Custom = true },
+		"columns":          func(r *watchlog.Resource) { r.Columns = "[]" },
+		"printer":          func(r *watchlog.Resource) { r.Printer = "p" },
+		"deprecated":       func(r *watchlog.Resource) { r.Deprecated = "gone in v2" },
+		"a field more":     func(r *watchlog.Resource) { r.Fields = append(r.Fields, watchlog.Field{Label: "x", Path: "x"}) },
+		"a field's path":   func(r *watchlog.Resource) { r.Fields[1].Path = "x" },
+		"a default":        func(r *watchlog.Resource) { r.Fields[1].Default = "x" },
+		"an index":         func(r *watchlog.Resource) { r.Fields[1].Indexed = true },
+		"a field's label":  func(r *watchlog.Resource) { r.Fields[1].Label = "x" },
+		"a field less":     func(r *watchlog.Resource) { r.Fields = r.Fields[:1] },
+		"no fields at all": func(r *watchlog.Resource) { r.Fields = nil },
+	} {
+		r := pods()
+		change(r)
+		hash := view(t, s, r).Hash()
+		if as := seen[hash]; as != "" {
+			t.Errorf("%s is the same as %s", name, as)
+		}
+		seen[hash] = name
+	}
 }
 
 // reference is what a rule means, in the plainest words.

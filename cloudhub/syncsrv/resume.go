@@ -59,8 +59,8 @@ func (u *subscription) resumeHeld() bool {
 	}
 	u.goLive(have.rev)
 	if _, lost := u.log.Lost(); match == agrees && !lost {
-		u.resumed = false
-		u.checkAt = time.Now().Add(u.s.srv.cfg.CheckInterval) // they have just agreed
+		u.checked = checked{have.digest, true}
+		u.checkAt = time.Now().Add(u.s.srv.cfg.CheckInterval)
 	} else {
 		u.resumed = true
 	}

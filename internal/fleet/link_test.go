@@ -168,6 +168,36 @@ func acks(sent []*tombolov1.SyncRequest) (revs []uint64) {
 	return revs
 }
 
+// resumed is a Welcome that resumes positions, and agrees with some.
+func resumed(positions, agreed []uint32) *tombolov1.SyncResponse {
+	m := welcome()
+	m.GetWelcome().Epoch, m.GetWelcome().Resumed, m.GetWelcome().Agreed = "", positions, agreed
+	return m
+}
+
+func TestResumedInTheWelcome(t *testing.T) {
+	e := oneEdge(t)
+	_, _ = play(t, e, synced(t)...)
+	_, err := play(t, e, resumed([]uint32{0}, []uint32{0}), batch(12, false, put("a", 11)))
+	if s := e.f.Stats(); !errors.Is(err, io.EOF) || e.replicas[0].rev != 12 || !e.replicas[0].live || s.Plans["PLAN_RESUME"] != 1 {
+		t.Errorf("at %d: %v, %+v", e.replicas[0].rev, err, s)
+	}
+	if _, err = play(t, e, resumed([]uint32{0}, nil), advance(13)); !errors.Is(err, io.EOF) || e.replicas[0].live {
+		t.Errorf("caught up without a word of it, or %v", err)
+	}
+	for name, m := range map[string]*tombolov1.SyncResponse{
+		"no such position": resumed([]uint32{1}, nil), "one twice": resumed([]uint32{0, 0}, nil),
+		"not resumed": resumed(nil, []uint32{0}), "agreed twice": resumed([]uint32{0}, []uint32{0, 0}),
+	} {
+		if _, err := play(t, e, m); !errors.Is(err, ErrNonsense) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := play(t, oneEdge(t), resumed([]uint32{0}, nil)); !errors.Is(err, ErrNonsense) {
+		t.Errorf("what has no state: %v", err)
+	}
+}
+
 func TestMismatchIsCountedAndHealed(t *testing.T) {
 	e := oneEdge(t)
 	sent, err := play(t, e, append(synced(t), check(t, 9, map[string]uint64{"a": 5}), subscribe(tombolov1.Plan_PLAN_RECONCILE),

@@ -85,7 +85,7 @@ func outages(t *testing.T, seed uint64, edit func(*tombolov1.Hello)) (shown []st
 // shownSince returns what a watch of the edge's pods shows behind a position.
 func (e *edge) shownSince(from uint64) (shown []string) {
 	e.t.Helper()
-	r, err := e.pods().NewReader(from, make(chan struct{}, 1))
+	r, err := e.pods().NewReader(from, make(watchlog.Signal, 1))
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -202,12 +202,11 @@ func greet(t *testing.T, hub, name string, hello *tombolov1.Hello, change func(*
 		awaitMessage(t, s, func(m *tombolov1.SyncResponse) bool { return m.GetSubscription() != nil })
 		return w
 	}
-	// What comes first names the subscription that nobody announced.
 	awaitMessage(t, s, func(m *tombolov1.SyncResponse) bool {
-		if m.GetSubscription() != nil {
-			t.Errorf("%s: what was resumed is announced: %v", name, m)
+		if m.GetSubscription() != nil || m.GetCheckpoint() != nil && len(w.GetAgreed()) > 0 {
+			t.Errorf("%s: what was said in the Welcome comes again: %v", name, m)
 		}
-		return m.GetCheckpoint().GetSubscription() == 1
+		return m.GetCheckpoint().GetSubscription() == 1 || m.GetProgress() != nil && len(w.GetAgreed()) > 0
 	})
 	return w
 }
