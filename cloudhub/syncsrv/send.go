@@ -1,14 +1,12 @@
 package syncsrv
 
 import (
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tombolo-sync/tombolo/internal/delta"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
-
 
 func (s *session) unsubscribe(gr schema.GroupResource, reason string) error {
 	s.log.Info("resource withdrawn from the edge", "resource", gr, "reason", reason)
