@@ -36,13 +36,16 @@ const (
 	// readBuffer is none: TLS has one of its own.
 	readBuffer = 0
 	sendBuffer = 16 << 10
+	// maxConns is how many connections an edge may have: the one that it uses, the one that it goes over to, and those
+	// that broke without a word.
+	maxConns = 4
 )
 
 // options are the gRPC server's: interceptors outermost first, keepalive that tolerates edges behind slow links and
 // finds dead ones, small buffers because there is one connection per edge.
 func (s *Server) options() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.Creds(s.cfg.Credentials), grpc.ForceServerCodecV2(newCodec()),
+		grpc.Creds(newConns(s.cfg.Credentials, maxConns)), grpc.ForceServerCodecV2(newCodec()),
 		grpc.ChainStreamInterceptor(
 			s.metrics.stream,
 			selector.StreamServerInterceptor(

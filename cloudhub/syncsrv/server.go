@@ -70,8 +70,17 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Sync runs one edge's session.
+// Sync runs one edge's session. Who breaks the rules is told so, and loses the connection.
 func (s *Server) Sync(stream tombolov1.SyncService_SyncServer) error {
+	err := s.sync(stream)
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.DeadlineExceeded:
+		expel(stream.Context())
+	}
+	return err
+}
+
+func (s *Server) sync(stream tombolov1.SyncService_SyncServer) error {
 	hello, err := s.receiveHello(stream)
 	if err != nil {
 		return err

@@ -104,29 +104,37 @@ type testEdge struct {
 // dial opens a session.
 func dial(t *testing.T, addr, name string, options ...grpc.DialOption) *testEdge {
 	t.Helper()
-	e := dialSilent(t, addr, options...)
-	e.say(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Hello{Hello: &tombolov1.Hello{Version: Version, Edge: name}}})
+	e := open(t, connect(t, addr, options...))
+	e.hello(name)
 	return e
 }
 
-// dialSilent opens a stream.
-func dialSilent(t *testing.T, addr string, options ...grpc.DialOption) *testEdge {
+func connect(t *testing.T, addr string, options ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+addr, append(options,
 		grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// open opens a stream.
+func open(t *testing.T, conn *grpc.ClientConn) *testEdge {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(func() {
-		cancel()
-		_ = conn.Close()
-	})
+	t.Cleanup(cancel)
 	stream, err := tombolov1.NewSyncServiceClient(conn).Sync(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &testEdge{SyncService_SyncClient: stream, t: t}
+}
+
+func (e *testEdge) hello(name string) {
+	e.t.Helper()
+	e.say(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Hello{Hello: &tombolov1.Hello{Version: Version, Edge: name}}})
 }
 
 func (e *testEdge) say(m *tombolov1.SyncRequest) {
@@ -213,7 +221,7 @@ func (s *podSource) set(f func()) {
 
 func TestStreamWithoutHelloIsEnded(t *testing.T) {
 	_, addr := testServer(t, newPodSource(t), func(c *Config) { c.helloLimit = 10 * time.Millisecond })
-	if got := dialSilent(t, addr).fate(); got.Code() != codes.DeadlineExceeded {
+	if got := open(t, connect(t, addr)).fate(); got.Code() != codes.DeadlineExceeded {
 		t.Errorf("%v", got)
 	}
 }
