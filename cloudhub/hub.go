@@ -40,8 +40,8 @@ type Config struct {
 	Software    string
 	Logger      *slog.Logger
 	Metrics     prometheus.Registerer
-	// ProgressInterval and CheckInterval: see syncsrv.Config.
-	ProgressInterval, CheckInterval time.Duration
+	// ProgressInterval, CheckInterval and MaxSessionAge: see syncsrv.Config.
+	ProgressInterval, CheckInterval, MaxSessionAge time.Duration
 }
 
 // Hub is a running hub.
@@ -56,7 +56,7 @@ func New(cfg Config) (*Hub, error) {
 	sync := syncsrv.Config{
 		Source: cfg.Source, Held: cfg.Source, Prover: cfg.Source, Scopes: cfg.Scopes, Credentials: cfg.Credentials, Insecure: cfg.Insecure,
 		Software: cfg.Software, Logger: cfg.Logger, Metrics: cfg.Metrics,
-		ProgressInterval: cfg.ProgressInterval, CheckInterval: cfg.CheckInterval,
+		ProgressInterval: cfg.ProgressInterval, CheckInterval: cfg.CheckInterval, MaxSessionAge: cfg.MaxSessionAge,
 	}
 	h := &Hub{cfg: cfg}
 	var err error

@@ -31,7 +31,7 @@ import (
 type runOptions struct {
 	kubeconfig, embedded, api, sync, http, scopes string
 	window                                        watchlog.Config
-	progress                                      time.Duration
+	progress, age                                 time.Duration
 	profiles                                      bool
 	transport                                     flags.Transport
 	log                                           flags.Log
@@ -57,6 +57,8 @@ func runCommand() *cobra.Command {
 	f.IntVar(&o.window.MaxEvents, "window-events", 100_000, "how much history each resource keeps, in events")
 	f.DurationVar(&o.progress, "progress-interval", 5*time.Second,
 		"how often edges hear that the hub is there; one that hears nothing for three times as long goes elsewhere")
+	f.DurationVar(&o.age, "max-session-age", time.Hour,
+		"how long an edge stays before it is asked to go elsewhere, which spreads edges over hubs; 0 for as long as it likes")
 	o.transport.Add(c)
 	o.log.Add(c)
 	if err := c.MarkFlagRequired("scopes"); err != nil {
@@ -96,7 +98,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	cfg.Hub, err = cloudhub.New(cloudhub.Config{
 		Source: src, Cloud: src, Scopes: scopes, Listener: sync, Credentials: creds, Insecure: o.transport.Insecure,
-		Software: version, Logger: logger, Metrics: cfg.Metrics, ProgressInterval: o.progress,
+		Software: version, Logger: logger, Metrics: cfg.Metrics, ProgressInterval: o.progress, MaxSessionAge: o.age,
 	})
 	if err != nil {
 		return err
@@ -123,8 +125,8 @@ func (o *runOptions) check() error {
 	if o.embedded != "" && o.kubeconfig != "" {
 		return errors.New("--embedded and --kubeconfig exclude each other")
 	}
-	if o.window.MaxBytes <= 0 || o.window.MaxEvents <= 0 || o.progress <= 0 {
-		return errors.New("--window-bytes, --window-events and --progress-interval must be more than 0")
+	if o.window.MaxBytes <= 0 || o.window.MaxEvents <= 0 || o.progress <= 0 || o.age < 0 {
+		return errors.New("--window-bytes, --window-events and --progress-interval must be more than 0, and --max-session-age not less")
 	}
 	if o.embedded == "" {
 		return nil
