@@ -21,22 +21,22 @@ type catchup struct {
 	gone    []string           // keys that the edge is to drop
 	reader  *watchlog.Reader   // of what happens behind rev
 	gapFrom uint64             // where the edge was before
+	listing *listing           // whose end objects are; nil when the edge is sent what no other is
 }
 
 // beginChanges starts to send what has a revision behind from: everything that changed since an edge was there. What was
 // deleted meanwhile the edge finds out by the digest.
 func (u *subscription) beginChanges(from uint64) error {
-	c, err := u.newCatchup()
+	l := u.projection.list(from)
+	reader, err := l.snap.NewReader(u, u.view.Terms()...)
 	if err != nil {
+		u.projection.unlist(l)
 		return u.fail(err)
 	}
-	c.digest = u.projection.of(c.snap)
-	for o := range u.projection.held(c.snap) {
-		if o.Rev() > from {
-			c.objects = append(c.objects, o)
-		}
+	u.letGoReader()
+	u.phase, u.catchup = changing, &catchup{
+		rev: l.snap.Rev(), digest: l.digest, objects: l.behind(from), reader: reader, gapFrom: u.have.rev, listing: l,
 	}
-	u.start(&c.catchup, changing)
 	return nil
 }
 
@@ -64,30 +64,49 @@ func (u *subscription) start(c *catchup, p phase) {
 // stepCatchup sends the next batch of a catch-up, or its end.
 func (u *subscription) stepCatchup() (bool, error) {
 	c := u.catchup
-	if len(c.gone) > 0 {
-		n := min(len(c.gone), maxRemovals)
-		ops := make([]*tombolov1.Operation, n)
-		for i, key := range c.gone[:n] {
-			ops[i] = remove(key, 0)
-		}
-		c.gone = c.gone[n:]
-		return true, u.sendOps(ops, 0, true, c.gapFrom)
+	r := u.nextRun()
+	if r.err != nil {
+		return true, u.fail(r.err)
 	}
-	if len(c.objects) > 0 {
-		var ops []*tombolov1.Operation
-		for size := 0; len(ops) < len(c.objects) && size < batchBytes; {
-			o := c.objects[len(ops)]
-			if o.Size() > maxObject {
-				return true, u.fail(tooLarge(o.Key(), o.Size()))
-			}
-			size += o.Size()
-			ops = append(ops, put(o, o.Rev()))
-		}
-		c.objects = c.objects[len(ops):]
-		return true, u.sendOps(ops, ops[len(ops)-1].GetRev(), true, c.gapFrom)
+	if r.ops > 0 {
+		remaining := uint64(len(c.objects))
+		return true, u.sendRun(r, batch{upto: r.last, more: true, gapFrom: c.gapFrom, remaining: remaining})
 	}
 	u.phase, u.sentRev = confirming, c.rev
 	return false, u.checkpoint(c.rev, c.digest)
+}
+
+// nextRun takes the next run of the catch-up, an empty one at its end.
+func (u *subscription) nextRun() *run {
+	c := u.catchup
+	var ops []*tombolov1.Operation
+	switch {
+	case len(c.gone) > 0:
+		n := min(len(c.gone), maxRemovals)
+		for _, key := range c.gone[:n] {
+			ops = append(ops, remove(key, 0))
+		}
+		c.gone = c.gone[n:]
+	case len(c.objects) == 0:
+	case c.listing != nil:
+		n, r := u.projection.listed(c.listing, len(c.listing.objects)-len(c.objects), u.s.can.frames)
+		c.objects = c.objects[n:]
+		return r
+	default:
+		n := page(c.objects)
+		ops = puts(c.objects[:n])
+		c.objects = c.objects[n:]
+	}
+	return newRun(ops, u.s.can.frames)
+}
+
+// puts are the operations that give the edge objects whole, each at its own revision.
+func puts(objects []*watchlog.Object) []*tombolov1.Operation {
+	ops := make([]*tombolov1.Operation, len(objects))
+	for i, o := range objects {
+		ops[i] = put(o, o.Rev())
+	}
+	return ops
 }
 
 // maxRemovals bounds the removals in one batch.

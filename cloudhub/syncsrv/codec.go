@@ -7,7 +7,7 @@ import (
 )
 
 // encoded is a message that is encoded already. Who sends it gives it away.
-type encoded struct{ mem.Buffer }
+type encoded mem.BufferSlice
 
 // codec is gRPC's for protobuf, which passes on what is encoded already.
 type codec struct{ encoding.CodecV2 }
@@ -17,7 +17,7 @@ func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }
 // Marshal returns the bytes of a message.
 func (c codec) Marshal(m any) (mem.BufferSlice, error) {
 	if e, ok := m.(encoded); ok {
-		return mem.BufferSlice{e.Buffer}, nil
+		return mem.BufferSlice(e), nil
 	}
 	return c.CodecV2.Marshal(m)
 }

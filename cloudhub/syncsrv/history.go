@@ -78,6 +78,10 @@ func (p *projection) at(rev uint64) (d delta.Digest, changed bool, err error) {
 func (p *projection) of(snap watchlog.Snapshot) delta.Digest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.ofLocked(snap)
+}
+
+func (p *projection) ofLocked(snap watchlog.Snapshot) delta.Digest {
 	if p.follow() != nil {
 		return p.sum(snap)
 	}

@@ -3,7 +3,6 @@ package syncsrv
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -23,27 +22,25 @@ func (u *subscription) stepLive(ctx context.Context) (bool, error) {
 	if slices.ContainsFunc(page.Events, func(e *watchlog.Event) bool { return e.Late && e.Type != watchlog.Deleted }) {
 		return true, u.compare()
 	}
-	ops := u.operations(page)
-	for _, op := range ops {
-		if n := size(op); n > maxObject {
-			u.have.rev = u.sentRev
-			return true, u.fail(tooLarge(op.GetKey(), n))
-		}
+	r := u.run(page)
+	if r.err != nil {
+		u.have.rev = u.sentRev
+		return true, u.fail(r.err)
 	}
 	gapFrom, upto, more := uint64(0), page.Rev, false
 	if !page.Gap.Empty() {
 		gapFrom, more = page.Gap.From, page.Rev < page.Gap.To
-	} else if n := len(ops); n > 0 {
-		more = ops[n-1].GetRev() > page.Rev
+	} else if r.ops > 0 {
+		more = r.last > page.Rev
 	}
 	ends := !more && (u.stepOpen || gapFrom != 0 && u.sentRev < upto)
-	if len(ops) > 0 || ends {
-		if err := u.sendOps(ops, upto, more, gapFrom); err != nil {
+	if r.ops > 0 || ends {
+		if err := u.sendRun(r, batch{upto: upto, more: more, gapFrom: gapFrom}); err != nil {
 			return false, err
 		}
 		u.stepOpen, u.checked.fresh = more, false
 	}
-	if len(ops) > 0 && !more || ends {
+	if r.ops > 0 && !more || ends {
 		u.sentRev = upto
 	}
 	u.readRev = upto
@@ -84,37 +81,14 @@ func (u *subscription) interrupted(ctx context.Context, err error) error {
 	return nil
 }
 
-// operations turns events into what the edge is to do. What lies in a gap is never a patch: the edge may have begun the
-// step in another session, or another hub the gap at another version.
-func (u *subscription) operations(page watchlog.Page) []*tombolov1.Operation {
-	ops := make([]*tombolov1.Operation, 0, len(page.Events))
-	for _, e := range page.Events {
-		if op, ok := u.view.Transition(e); ok {
-			ops = append(ops, u.operation(e, op, page.Gap.Empty()))
-		}
+// run is what a page of events has the edge do. What lies in a gap is never a patch: the edge may have begun the step in
+// another session, or another hub the gap at another version.
+func (u *subscription) run(page watchlog.Page) *run {
+	f := form{patches: u.s.can.patches && page.Gap.Empty(), frames: u.s.can.frames}
+	if len(u.whole) > 0 {
+		return u.projection.newRun(page.Events, f, u.whole)
 	}
-	return ops
-}
-
-var errTooLarge = errors.New("more than can be sent")
-
-func tooLarge(key string, size int) error {
-	return fmt.Errorf("%s has %d bytes, %w", key, size, errTooLarge)
-}
-
-// operation is what an event, which means op to the edge, has the edge do.
-func (u *subscription) operation(e *watchlog.Event, op watchlog.Op, exact bool) *tombolov1.Operation {
-	_, whole := u.whole[op.Key]
-	delete(u.whole, op.Key)
-	switch {
-	case op.Object == nil:
-		return remove(op.Key, op.Rev)
-	case exact && !whole && u.s.can.patches && e.Type == watchlog.Modified && u.view.Matches(e.Prev):
-		if p := patchOf(e); p != nil {
-			return p
-		}
-	}
-	return put(op.Object, op.Rev)
+	return u.projection.run(page, f)
 }
 
 // tickLive reports the position when it moved without an event for the edge, and compares digests when it is time.

@@ -18,6 +18,8 @@ type metrics struct {
 	streams    *prometheus.CounterVec // by code
 	duration   prometheus.Histogram
 	operations *prometheus.CounterVec // by type
+	puts       prometheus.Counter     // of operations
+	deletes    prometheus.Counter     // of operations
 	bytes      prometheus.Counter
 	patches    prometheus.Counter
 	needs      prometheus.Counter
@@ -77,6 +79,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		Name: "tombolo_hub_question_seconds", Help: "Time for a proof that an edge has asked for, by outcome.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2, 3},
 	}, []string{"outcome"})
+	m.puts = m.operations.WithLabelValues(tombolov1.OperationType_OPERATION_TYPE_PUT.String())
+	m.deletes = m.operations.WithLabelValues(tombolov1.OperationType_OPERATION_TYPE_DELETE.String())
 	reg.MustRegister(m.questions, m.sessions, m.replaced, m.panics, m.streams, m.duration, m.operations, m.bytes, m.patches, m.needs, m.documentBytes, m.plans, m.mismatches,
 		m.rewinds)
 	return m
@@ -92,6 +96,14 @@ func (m *metrics) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerI
 	m.streams.WithLabelValues(status.Code(err).String()).Inc()
 	m.duration.Observe(time.Since(start).Seconds())
 	return err
+}
+
+// count notes that a piece of a run is sent.
+func (m *metrics) count(p *piece) {
+	m.puts.Add(float64(p.puts))
+	m.deletes.Add(float64(p.deletes))
+	m.patches.Add(float64(p.patches))
+	m.bytes.Add(float64(p.objects))
 }
 
 // question notes how a question came out.

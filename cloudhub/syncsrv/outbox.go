@@ -40,10 +40,10 @@ type outbox struct {
 	parked   atomic.Bool  // the session wants to be woken when written moves
 }
 
-// outgoing is a message that waits for room.
+// outgoing is a message that is to be sent: a batch, or another one.
 type outgoing struct {
-	message *tombolov1.SyncResponse
-	live    bool // it brings live events
+	message *tombolov1.SyncResponse // nil for a batch
+	batch   batch
 }
 
 // returns takes back the buffers of a session's messages, as a gRPC pool that they are said to be of.
@@ -54,10 +54,25 @@ func (*returns) Get(n int) *[]byte { return bufferFor(n) }
 
 // Put is called by gRPC when it is about to write the last of a message, or has dropped it with the stream.
 func (r *returns) Put(b *[]byte) {
-	r.written.Add(int64(len(*b)) + messageHeader)
+	n := len(*b)
 	recycle(b)
-	if r.parked.Load() && r.parked.Swap(false) {
-		(*session)(r).Wake()
+	(*session)(r).wrote(n + messageHeader)
+}
+
+// shares is the same for bodies that sessions share, which are left alone.
+type shares session
+
+// Get is not used.
+func (*shares) Get(n int) *[]byte { return bufferFor(n) }
+
+// Put is called by gRPC as that of returns is.
+func (s *shares) Put(b *[]byte) { (*session)(s).wrote(len(*b)) }
+
+// wrote takes note that gRPC has given back so many bytes.
+func (s *session) wrote(n int) {
+	s.written.Add(int64(n))
+	if s.parked.Load() && s.parked.Swap(false) {
+		s.Wake()
 	}
 }
 
@@ -65,14 +80,17 @@ func (r *returns) Put(b *[]byte) {
 func (o *outbox) hasRoom() bool { return o.taken-o.written.Load() < writeQuota }
 
 // send puts a message on the stream, or behind those that wait for room.
-func (s *session) send(m *tombolov1.SyncResponse) error { return s.sendAs(m, false) }
+func (s *session) send(m *tombolov1.SyncResponse) error { return s.submit(outgoing{message: m}) }
 
-func (s *session) sendAs(m *tombolov1.SyncResponse, live bool) error {
+// sendBatch is send for a batch.
+func (s *session) sendBatch(b batch) error { return s.submit(outgoing{batch: b}) }
+
+func (s *session) submit(o outgoing) error {
 	if s.full() {
-		s.waiting = append(s.waiting, outgoing{m, live})
+		s.waiting = append(s.waiting, o)
 		return nil
 	}
-	return s.transmit(m, live)
+	return s.transmit(o)
 }
 
 // full tells whether there is no room. Who asks is about to do something else otherwise, which is noted.
@@ -96,7 +114,7 @@ func (s *session) flush() error {
 			s.blocked = true
 			return nil
 		}
-		if err := s.transmit(w.message, w.live); err != nil {
+		if err := s.transmit(w); err != nil {
 			return err
 		}
 	}
@@ -104,25 +122,49 @@ func (s *session) flush() error {
 }
 
 // transmit gives a message to gRPC.
-func (s *session) transmit(m *tombolov1.SyncResponse, live bool) error {
-	if b := m.GetBatch(); b != nil {
-		s.prepare(b)
-		if live {
-			b.Prompt = s.pace.prompts(s.received.Load())
-		}
+func (s *session) transmit(o outgoing) error {
+	if o.message == nil {
+		return s.transmitBatch(&o.batch)
 	}
-	size := proto.Size(m)
-	buf := bufferFor(size)
-	raw, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend((*buf)[:0], m)
+	buf := bufferFor(proto.Size(o.message))
+	raw, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend((*buf)[:0], o.message)
 	if err != nil {
 		recycle(buf)
 		return err
 	}
 	*buf = raw
-	s.taken += int64(len(raw)) + messageHeader
-	s.sent += int64(len(raw))
-	if live {
-		s.pace.sent(s.sent, m.GetBatch().GetPrompt())
+	return s.give(len(raw), mem.NewBuffer(buf, (*returns)(s)))
+}
+
+// transmitBatch gives a batch to gRPC. A small body is copied behind the head, a large one is handed on as it is.
+func (s *session) transmitBatch(b *batch) error {
+	var body *[]byte
+	if b.piece != nil {
+		var err error
+		if body, err = b.piece.encoded(); err != nil {
+			return err
+		}
+		s.srv.metrics.count(b.piece)
 	}
-	return s.stream.SendMsg(encoded{mem.NewBuffer(buf, (*returns)(s))})
+	if b.live {
+		b.prompt = s.pace.prompts(s.received.Load())
+	}
+	buf, rest := b.encode(body)
+	size := len(*buf)
+	parts := []mem.Buffer{mem.NewBuffer(buf, (*returns)(s)), nil}[:1]
+	if rest != nil {
+		size += len(*rest)
+		parts = append(parts, mem.NewBuffer(rest, (*shares)(s)))
+	}
+	if b.live {
+		s.pace.sent(s.sent+int64(size), b.prompt)
+	}
+	return s.give(size, parts...)
+}
+
+// give gives gRPC a message of so many bytes.
+func (s *session) give(size int, parts ...mem.Buffer) error {
+	s.taken += int64(size) + messageHeader
+	s.sent += int64(size)
+	return s.stream.SendMsg(encoded(parts))
 }

@@ -63,25 +63,24 @@ func remove(key string, rev uint64) *tombolov1.Operation {
 	return &tombolov1.Operation{Key: key, Type: tombolov1.OperationType_OPERATION_TYPE_DELETE, Rev: rev}
 }
 
-// sendOps sends operations as batches of bounded size, of which the last one has upto, more and gapFrom as given. In an
-// exact step the others stand for themselves wherever a position ends; else they are parts of one step.
-func (u *subscription) sendOps(ops []*tombolov1.Operation, upto uint64, more bool, gapFrom uint64) error {
-	for {
-		n := cut(ops)
-		b := &tombolov1.Batch{Subscription: u.id, Operations: ops[:n], UptoRev: upto, More: more, GapFrom: gapFrom}
-		if n < len(ops) {
-			b.UptoRev, b.More = ops[n-1].GetRev(), gapFrom != 0 || more || ops[n].GetRev() == ops[n-1].GetRev()
+// sendRun sends a run as batches, of which the last one has upto, more and gapFrom of end. In an exact step the others
+// stand for themselves wherever a position ends; else they are parts of one step.
+func (u *subscription) sendRun(r *run, end batch) error {
+	end.subscription, end.live = u.id, u.phase == live
+	for i := range r.pieces {
+		b := end
+		b.piece = &r.pieces[i]
+		if i < len(r.pieces)-1 {
+			b.upto, b.more = b.piece.upto, b.piece.torn || end.more || end.gapFrom != 0
 		}
-		if c := u.catchup; c != nil {
-			b.Remaining = uint64(len(ops) - n + len(c.objects)) //nolint:gosec // not negative
-		}
-		if err := u.s.sendAs(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Batch{Batch: b}}, u.phase == live); err != nil {
+		if err := u.s.sendBatch(b); err != nil {
 			return err
 		}
-		if ops = ops[n:]; len(ops) == 0 {
-			return nil
-		}
 	}
+	if len(r.pieces) == 0 {
+		return u.s.sendBatch(end)
+	}
+	return nil
 }
 
 // cut returns how many operations make up the next batch: at least one if any.
@@ -94,20 +93,3 @@ func cut(ops []*tombolov1.Operation) (n int) {
 
 // size returns the number of bytes of the object in an operation.
 func size(op *tombolov1.Operation) int { return len(op.GetData()) + len(op.GetCells()) }
-
-// prepare takes note of a batch that is about to be sent, and puts its operations into a frame if that makes it smaller.
-func (s *session) prepare(b *tombolov1.Batch) {
-	m := s.srv.metrics
-	total := 0
-	for _, op := range b.GetOperations() {
-		total += size(op)
-		m.operations.WithLabelValues(op.GetType().String()).Inc()
-		if op.GetEncoding() == tombolov1.Encoding_ENCODING_ZSTD_PATCH {
-			m.patches.Inc()
-		}
-	}
-	if s.can.frames && pack(b) {
-		total = len(b.GetFrame())
-	}
-	m.bytes.Add(float64(total))
-}

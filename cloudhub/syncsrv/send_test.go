@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
@@ -26,10 +27,10 @@ type fakeStream struct {
 }
 
 func (s *fakeStream) SendMsg(m any) error {
-	raw := m.(encoded) //nolint:forcetypeassert // nothing else is sent
+	raw := mem.BufferSlice(m.(encoded)) //nolint:forcetypeassert // nothing else is sent
 	defer raw.Free()
 	sent := &tombolov1.SyncResponse{}
-	if err := proto.Unmarshal(raw.ReadOnlyData(), sent); err != nil {
+	if err := proto.Unmarshal(raw.Materialize(), sent); err != nil {
 		return err
 	}
 	s.sent = append(s.sent, sent)
@@ -57,9 +58,9 @@ func ops(revs ...uint64) (out []*tombolov1.Operation) {
 	return out
 }
 
-// TestSendOpsCutsWhereAPositionEnds: each part of an exact step stands for itself, unless it would tear apart what has
+// TestSendRunCutsWhereAPositionEnds: each part of an exact step stands for itself, unless it would tear apart what has
 // one position; the parts of any other step belong together.
-func TestSendOpsCutsWhereAPositionEnds(t *testing.T) {
+func TestSendRunCutsWhereAPositionEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		more    bool
 		gapFrom uint64
@@ -70,7 +71,7 @@ func TestSendOpsCutsWhereAPositionEnds(t *testing.T) {
 		"staged": {true, 0, []string{"[5] upto 5 more", "[6] upto 6 more", "[6] upto 6 more", "[8] upto 9 more"}},
 	} {
 		u, stream := testSubscription()
-		if err := u.sendOps(ops(5, 6, 6, 8), 9, c.more, c.gapFrom); err != nil {
+		if err := u.sendRun(newRun(ops(5, 6, 6, 8), false), batch{upto: 9, more: c.more, gapFrom: c.gapFrom}); err != nil {
 			t.Fatal(err)
 		}
 		var got []string

@@ -172,7 +172,7 @@ func (u *subscription) fail(err error) error {
 	u.rewound = u.rewound || errors.Is(err, source.ErrRewound)
 	now := time.Now()
 	u.phase, u.retryAt = failed, now.Add(retryDelay)
-	if errors.Is(err, errTooLarge) {
+	if errors.Is(err, errUnsendable) {
 		u.retryAt = now.Add(tooLargeDelay)
 	}
 	if !errors.Is(err, apidoc.ErrUnknownResource) {
@@ -294,6 +294,7 @@ func (u *subscription) acked(rev uint64) error {
 		return nil
 	}
 	u.reader = u.catchup.reader
+	u.unlist()
 	u.catchup = nil
 	u.goLive(u.sentRev)
 	u.checkAt = time.Now().Add(u.s.srv.cfg.CheckInterval) // they have just agreed
@@ -320,6 +321,9 @@ func (u *subscription) rescope(sc scope.Scope) bool {
 func (u *subscription) letGoReader() {
 	if u.catchup != nil && u.catchup.reader != nil {
 		u.catchup.reader.Close()
+	}
+	if u.catchup != nil {
+		u.unlist()
 	}
 	if u.reader != nil {
 		u.reader.Close()

@@ -18,6 +18,9 @@ type Reader struct {
 // Page is what a reader got from one Read.
 type Page struct {
 	Events []*Event // in log order: all of them exact, or all inside one Gap
+	// First and Last are the numbers in the log of the first and the last of Events, 0 when there are none. Readers of the
+	// same terms get the same events between the same two.
+	First, Last uint64
 	Rev    uint64   // everything wanted up to this position has been returned: what a bookmark may say
 	Gap    Gap      // the gap that the events, or the step to Rev, lie in; zero when exact
 	More   bool     // there is more to be read at once
@@ -181,7 +184,10 @@ func (r *Reader) collect(p *Page, end uint64) {
 			if len(p.Events) == cap(p.Events) {
 				return
 			}
-			p.Events = append(p.Events, e)
+			if len(p.Events) == 0 {
+				p.First = seq
+			}
+			p.Events, p.Last = append(p.Events, e), seq
 		}
 		r.seq = seq
 		if p.Gap.Empty() {
