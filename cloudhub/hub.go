@@ -40,6 +40,8 @@ type Config struct {
 	Software    string
 	Logger      *slog.Logger
 	Metrics     prometheus.Registerer
+	// DrainTimeout is how long calls may go on when the hub ends, if edges have found another one. 0: a moment.
+	DrainTimeout time.Duration
 	// ProgressInterval, CheckInterval and MaxSessionAge: see syncsrv.Config.
 	ProgressInterval, CheckInterval, MaxSessionAge time.Duration
 }
@@ -53,6 +55,9 @@ type Hub struct {
 
 // New returns a hub. Errors: a required part of the configuration is missing.
 func New(cfg Config) (*Hub, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
 	sync := syncsrv.Config{
 		Source: cfg.Source, Held: cfg.Source, Prover: cfg.Source, Scopes: cfg.Scopes, Credentials: cfg.Credentials, Insecure: cfg.Insecure,
 		Software: cfg.Software, Logger: cfg.Logger, Metrics: cfg.Metrics,
@@ -74,10 +79,16 @@ func New(cfg Config) (*Hub, error) {
 	return h, err
 }
 
-// shutdownGrace is how long sessions may take to end.
-const shutdownGrace = 5 * time.Second
+const (
+	// shutdownGrace is how long it may take to end what is left.
+	shutdownGrace = 5 * time.Second
+	// callGrace is how long calls may go on whose edges know no other hub: enough for writes. A log that is followed for as
+	// long as there is somebody to read it must not keep the next process from serving the edges.
+	callGrace = 2 * time.Second
+)
 
-// Run serves edges until ctx ends; then it asks them to leave, waits a moment, and stops the source last.
+// Run serves edges until ctx ends; then it asks them to leave, and stops the source last. Calls may go on for as long as
+// Config.DrainTimeout if there are edges that have found another hub, for a moment if there are not.
 func (h *Hub) Run(ctx context.Context) error {
 	sourceCtx, stopSource := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSource()
@@ -91,17 +102,30 @@ func (h *Hub) Run(ctx context.Context) error {
 	g.Go(func() error { return h.srv.Serve(h.cfg.Listener) })
 	g.Go(func() error {
 		<-gctx.Done()
-		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
-		defer cancel()
-		if h.calls != nil {
-			h.calls.Shutdown(stop)
-			defer h.calls.Wait()
-		}
-		h.srv.Shutdown(stop)
+		h.shutdown(context.WithoutCancel(ctx))
 		stopSource()
 		return nil
 	})
 	return g.Wait()
+}
+
+// shutdown ends sessions, then calls, then the rest.
+func (h *Hub) shutdown(ctx context.Context) {
+	left := h.srv.Drain(ctx)
+	if h.calls != nil {
+		grace := callGrace
+		if left {
+			grace = max(grace, h.cfg.DrainTimeout)
+		}
+		h.cfg.Logger.Info("edges were asked to leave", "elsewhere", left, "calls", grace)
+		calls, cancel := context.WithTimeout(ctx, grace)
+		defer cancel()
+		h.calls.Shutdown(calls)
+		defer h.calls.Wait()
+	}
+	stop, cancel := context.WithTimeout(ctx, shutdownGrace)
+	defer cancel()
+	h.srv.Shutdown(stop)
 }
 
 // Ready tells why edges can't be served yet, nil when they can.

@@ -26,7 +26,10 @@ type Server struct {
 	gate    *gate
 	stopped context.Context // ends when no call may go on any more
 	stop    context.CancelFunc
-	tasks   sync.WaitGroup // the goroutines of calls
+	// unwatched ends when no watch may go on any more.
+	unwatched   context.Context
+	stopWatches context.CancelFunc
+	tasks       sync.WaitGroup // the goroutines of calls
 }
 
 // New returns a server. Errors: a required part of the configuration is missing.
@@ -38,6 +41,7 @@ func New(cfg Config) (*Server, error) {
 		cfg: cfg, log: cfg.Logger, metrics: newMetrics(cfg.Metrics), gate: newGate(cfg.MaxPerEdge, cfg.MaxCalls),
 	}
 	s.stopped, s.stop = context.WithCancel(context.Background())
+	s.unwatched, s.stopWatches = context.WithCancel(s.stopped)
 	return s, nil
 }
 
@@ -86,12 +90,15 @@ func (s *Server) carry(stream tombolov1.CallService_CallServer, edge string, cla
 	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
-	defer context.AfterFunc(s.stopped, func() { cancel(errStopping) })()
+	verb, stopped := h.verb(), s.stopped
+	if verb == "watch" {
+		stopped = s.unwatched
+	}
+	defer context.AfterFunc(stopped, func() { cancel(errStopping) })()
 	idle := time.AfterFunc(s.cfg.Idle, func() { cancel(errIdle) })
 	defer idle.Stop()
 	x := &exchange{srv: s, stream: stream, edge: edge, head: h, touch: func() { idle.Reset(s.cfg.Idle) }}
 	x.body = &upstream{stream: stream, left: s.cfg.MaxBody, touch: x.touch}
-	verb := h.verb()
 	s.metrics.inFlight.Inc()
 	defer s.metrics.inFlight.Dec()
 	err = x.run(ctx)
@@ -169,18 +176,14 @@ func toStatus(err error) error {
 	}
 }
 
-// drainGrace is how long calls may go on when the server is shut down: enough for writes, while watches never end.
-const drainGrace = 2 * time.Second
-
-// Shutdown takes no more calls, gives those under way a moment, and ends the rest. It does not wait for them to be gone:
-// they are when the gRPC server is.
+// Shutdown takes no more calls, ends the watches, which can be resumed elsewhere, gives all other calls until ctx ends, and
+// ends the rest. It does not wait for them to be gone: they are when the gRPC server is.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.gate.close()
-	grace, cancel := context.WithTimeout(ctx, drainGrace)
-	defer cancel()
+	s.stopWatches()
 	select {
 	case <-s.gate.empty:
-	case <-grace.Done():
+	case <-ctx.Done():
 	}
 	s.stop()
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -47,6 +46,8 @@ type Server struct {
 	sessions map[string]*session // the newest of each edge
 	count    int                 // sessions that run, replaced ones included
 	draining bool
+	empty    chan struct{} // closed, by emptied, when the server drains and no session is left
+	emptied  func()
 }
 
 // New returns a server. Errors: a required part of the configuration is missing.
@@ -56,8 +57,9 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, metrics: newMetrics(cfg.Metrics), sessions: map[string]*session{},
-		projections: newProjections(), stop: make(chan struct{}),
+		projections: newProjections(), stop: make(chan struct{}), empty: make(chan struct{}),
 	}
+	s.emptied = sync.OnceFunc(func() { close(s.empty) })
 	s.queue.workers, s.queue.spawn = runtime.GOMAXPROCS(0)+1, s.wg.Go
 	s.clock.queue, s.clock.spawn, s.clock.stop = &s.queue, s.wg.Go, s.stop
 	s.grpc = grpc.NewServer(s.options()...)
@@ -159,6 +161,9 @@ func (s *Server) dismiss(sess *session) {
 	}
 	s.count--
 	s.metrics.sessions.Set(float64(s.count))
+	if s.draining && s.count == 0 {
+		s.emptied()
+	}
 }
 
 // toStatus turns the error that ended a session into a gRPC status.
@@ -173,39 +178,4 @@ func toStatus(err error) error {
 		return status.Error(codes.Canceled, err.Error())
 	}
 	return status.Error(codes.Internal, err.Error())
-}
-
-// Shutdown ends the sessions with a Drain, so that edges go elsewhere without an error, and waits for them until ctx
-// ends; what is left then is cut.
-func (s *Server) Shutdown(ctx context.Context) {
-	s.health.Shutdown()
-	s.mu.Lock()
-	s.draining = true
-	for _, sess := range s.sessions {
-		sess.askToLeave(s.shuttingDown())
-	}
-	s.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		s.grpc.GracefulStop()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		s.grpc.Stop()
-		<-done
-	}
-	s.stopped.Do(func() { close(s.stop) })
-	s.wg.Wait()
-}
-
-// shuttingDown is what an edge is told that is to leave. If this hub comes back, its edges are to do so at the rate at which
-// it takes them, not all at once.
-func (s *Server) shuttingDown() leaving {
-	spread := time.Duration(float64(s.count) / s.cfg.OpenRate * float64(time.Second))
-	return leaving{
-		reason: "the hub is shutting down", grace: drainGrace,
-		retry: drainGrace + rand.N(spread+1), //nolint:gosec // spreads load, keeps no secret
-	}
 }

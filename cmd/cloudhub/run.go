@@ -31,7 +31,7 @@ import (
 type runOptions struct {
 	kubeconfig, embedded, api, sync, http, scopes string
 	window                                        watchlog.Config
-	progress, age                                 time.Duration
+	progress, age, drain                          time.Duration
 	profiles                                      bool
 	transport                                     flags.Transport
 	log                                           flags.Log
@@ -59,6 +59,8 @@ func runCommand() *cobra.Command {
 		"how often edges hear that the hub is there; one that hears nothing for three times as long goes elsewhere")
 	f.DurationVar(&o.age, "max-session-age", time.Hour,
 		"how long an edge stays before it is asked to go elsewhere, which spreads edges over hubs; 0 for as long as it likes")
+	f.DurationVar(&o.drain, "drain-timeout", time.Minute,
+		"when the process is told to end and edges have found another hub: how long logs, exec and other calls under way may go on")
 	o.transport.Add(c)
 	o.log.Add(c)
 	if err := c.MarkFlagRequired("scopes"); err != nil {
@@ -99,6 +101,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	cfg.Hub, err = cloudhub.New(cloudhub.Config{
 		Source: src, Cloud: src, Scopes: scopes, Listener: sync, Credentials: creds, Insecure: o.transport.Insecure,
 		Software: version, Logger: logger, Metrics: cfg.Metrics, ProgressInterval: o.progress, MaxSessionAge: o.age,
+		DrainTimeout: o.drain,
 	})
 	if err != nil {
 		return err

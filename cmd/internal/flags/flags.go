@@ -27,6 +27,7 @@ func Execute(root *cobra.Command) {
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() } // makes cobra refuse unknown commands
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	err := root.ExecuteContext(ctx)
 	stop()
 	if err == nil {
