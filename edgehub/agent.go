@@ -89,6 +89,11 @@ func (a *Agent) Run(ctx context.Context) error {
 	return err
 }
 
+// Renew has the agent go over to other credentials without a gap: see session.Client.
+func (a *Agent) Renew(ctx context.Context, creds credentials.TransportCredentials) error {
+	return a.client.Renew(ctx, creds)
+}
+
 // Log returns the log of a resource, apidoc.ErrUnknownResource when the edge does not hold it.
 func (a *Agent) Log(gvr schema.GroupVersionResource) (*watchlog.Log, error) { return a.client.Log(gvr) }
 

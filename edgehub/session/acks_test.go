@@ -66,7 +66,10 @@ func applying(t *testing.T, beat time.Duration, f func(h *hubSide)) {
 		s.openDesk()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- s.apply(ctx, h.in) }()
+		go func() {
+			_, err := s.apply(ctx, h.in)
+			ended <- err
+		}()
 		f(h)
 		cancel()
 		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {

@@ -11,25 +11,16 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tombolo-sync/tombolo/edgehub/demand"
 	"github.com/tombolo-sync/tombolo/internal/apidoc"
 	"github.com/tombolo-sync/tombolo/internal/round"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
-	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
 // Version is the protocol version that the edge speaks.
 const Version = 1
-
-const (
-	maxMessage   = 16 << 20
-	streamWindow = 64 << 10
-)
 
 // Client keeps the edge's logs in step with a hub. What it serves from is there as soon as New returns.
 type Client struct {
@@ -63,6 +54,8 @@ type Client struct {
 	linked atomic.Bool  // a session is open
 	// conn is what it is open on, for calls beside it; nil when there is none.
 	conn    atomic.Pointer[grpc.ClientConn]
+	lines   lines
+	keys    keys         // that connections are opened with
 	current atomic.Bool  // everything is caught up
 	bytes   atomic.Int64 // bytes that came from hubs, as they were on the wire
 }
@@ -87,6 +80,7 @@ func New(cfg Config) (*Client, error) {
 		awaited: map[schema.GroupResource]struct{}{}, foreign: map[schema.GroupResource]uint64{},
 		loading: map[schema.GroupResource]loading{},
 	}
+	c.keys = newKeys(cfg.Credentials)
 	c.metrics = newMetrics(cfg.Metrics, c)
 	if err := c.load(); err != nil {
 		return nil, fmt.Errorf("load what the edge holds: %w", err)
@@ -252,10 +246,11 @@ func (c *Client) Logs() []*watchlog.Log {
 func (c *Client) BytesReceived() int64 { return c.bytes.Load() }
 
 // Run stays connected to a hub, whichever one can be reached, until ctx ends; then it returns nil. It fails only with
-// ErrRefused.
+// ErrRefused. A session that is to be left is left for another one that is open already: see session.seek.
 func (c *Client) Run(ctx context.Context) error {
 	wait := backoff{minimum: c.cfg.MinBackoff, maximum: c.cfg.MaxBackoff}
 	defer c.closeLogs()
+	defer c.lines.open(ctx)()
 	defer c.openProofs(ctx)()
 	var said time.Time // when it was last said that there is no hub
 	var refused refusals
@@ -291,66 +286,5 @@ func (c *Client) Run(ctx context.Context) error {
 func (c *Client) closeLogs() {
 	for _, l := range c.Logs() {
 		l.Close(nil)
-	}
-}
-
-// connect runs one session with a hub. It tells whether anything came of it, and how long to stay away at least. A hub
-// that has too much to do says when to come again: the connection is kept until then, so that it costs no second
-// handshake.
-func (c *Client) connect(ctx context.Context, hub string) (progressed bool, retry time.Duration, err error) {
-	conn, err := grpc.NewClient("passthrough:///"+hub, c.dialOptions()...)
-	if err != nil {
-		return false, 0, fmt.Errorf("dial: %w", err)
-	}
-	defer conn.Close() //nolint:errcheck // nothing is under way any more
-	for {
-		progressed, retry, err = c.attempt(ctx, hub, conn)
-		if wait := retryDelay(err); wait == 0 || len(c.cfg.Hubs) > 1 || !sleep(ctx, wait) {
-			return progressed, max(retry, wait), err
-		}
-	}
-}
-
-// attempt runs one session on a connection.
-func (c *Client) attempt(ctx context.Context, hub string, conn *grpc.ClientConn) (progressed bool, retry time.Duration, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	// The stream is opened once the connection is up; until then this timer is what ends a hub that swallows packets.
-	timer := time.AfterFunc(c.cfg.ConnectTimeout, func() { cancel(errors.New("the hub does not answer")) })
-	defer timer.Stop()
-	stream, err := tombolov1.NewSyncServiceClient(conn).Sync(ctx)
-	if err != nil {
-		return false, 0, explain(ctx, err)
-	}
-	s := &session{c: c, conn: conn, stream: stream, hub: hub, cancel: cancel, opened: func() { timer.Stop() }, ids: map[uint32]*replica{}}
-	err = explain(ctx, s.run(ctx))
-	if status.Code(err) == codes.Aborted {
-		s.progressed, s.retry = false, replacedDelay
-		c.log.Error("another process has connected under this edge's name", "hub", hub)
-	}
-	return s.progressed, s.retry, err
-}
-
-// replacedDelay keeps two processes under one name from throwing each other out without a pause.
-const replacedDelay = 15 * time.Second
-
-// explain prefers the reason why we gave up a session over the cancellation that it led to.
-func explain(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil && (status.Code(err) == codes.Canceled || errors.Is(err, context.Canceled)) {
-		return cause
-	}
-	return err
-}
-
-func (c *Client) dialOptions() []grpc.DialOption {
-	return []grpc.DialOption{
-		grpc.WithTransportCredentials(c.cfg.Credentials),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
-		grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(streamWindow),
-		grpc.WithReadBufferSize(8 << 10), grpc.WithWriteBufferSize(4 << 10),
-		grpc.WithStatsHandler(wireCounter{&c.bytes}),
-		grpc.WithContextDialer(c.dial),
-		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
 	}
 }

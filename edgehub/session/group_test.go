@@ -40,7 +40,7 @@ func twoResources(t *testing.T, o store.Options) *session {
 		t.Fatal(err)
 	}
 	s := &session{
-		c: c, stream: brokenStream{}, epoch: "e", ids: map[uint32]*replica{}, numbers: map[*replica]uint32{}, acks: newAcks(),
+		c: c, line: &line{}, stream: brokenStream{}, epoch: "e", ids: map[uint32]*replica{}, numbers: map[*replica]uint32{}, acks: newAcks(),
 	}
 	for i, name := range []string{"pods", "secrets"} {
 		id := uint32(i + 1) //nolint:gosec // two

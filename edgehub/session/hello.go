@@ -23,8 +23,6 @@ func (s *session) hello() error {
 	}
 	for _, gr := range slices.SortedFunc(maps.Keys(s.c.replicas), compareResources) {
 		r := s.c.replicas[gr]
-		r.setLive(false, s.c.lastHeard())
-		r.lost, r.asked, r.sums, r.step.exact, r.need, r.missed = false, false, nil, nil, nil, nil
 		if h.GetEpoch() == "" {
 			h.Epoch = r.pending.epoch
 		}

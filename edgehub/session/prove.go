@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -113,26 +112,15 @@ func proveOrReach(
 
 var errReached = errors.New("the position is reached")
 
-// ask has the session ask the hub, and waits for the answer.
+// ask has the session ask the hub, and waits for the answer. A session that takes over is asked again.
 func (c *Client) ask(ctx context.Context, cl claim, minRev uint64) (uint64, error) {
-	a := &asked{claim: cl, minRev: minRev, ctx: ctx, reply: make(chan reply, 1)}
-	d := c.desk.Load()
-	if d == nil {
-		return 0, errNotFollowing
+	for d := c.desk.Load(); d != nil; {
+		rev, err := d.ask(ctx, &asked{claim: cl, minRev: minRev, ctx: ctx, reply: make(chan reply, 1)})
+		next := c.desk.Load()
+		if !errors.Is(err, errDeskClosed) || next == d {
+			return rev, err
+		}
+		d = next
 	}
-	select {
-	case d.in <- a:
-	case <-d.closed:
-		return 0, errNotFollowing
-	case <-ctx.Done():
-		return 0, fmt.Errorf("no proof: %w", ctx.Err())
-	}
-	select {
-	case r := <-a.reply:
-		return r.rev, r.err
-	case <-d.closed:
-		return 0, errNotFollowing
-	case <-ctx.Done():
-		return 0, fmt.Errorf("no proof: %w", ctx.Err())
-	}
+	return 0, errNotFollowing
 }

@@ -14,6 +14,28 @@ type desk struct {
 	closed chan struct{} // when the session takes no more, and answers none
 }
 
+// errDeskClosed means that the session has ended.
+var errDeskClosed = fmt.Errorf("%w: the session has ended", errNotFollowing)
+
+// ask hands a question in and waits for the reply.
+func (d *desk) ask(ctx context.Context, a *asked) (uint64, error) {
+	select {
+	case d.in <- a:
+	case <-d.closed:
+		return 0, errDeskClosed
+	case <-ctx.Done():
+		return 0, fmt.Errorf("no proof: %w", ctx.Err())
+	}
+	select {
+	case r := <-a.reply:
+		return r.rev, r.err
+	case <-d.closed:
+		return 0, errDeskClosed
+	case <-ctx.Done():
+		return 0, fmt.Errorf("no proof: %w", ctx.Err())
+	}
+}
+
 // asked is a question on its way.
 type asked struct {
 	claim
@@ -48,8 +70,11 @@ func (s *session) openDesk() {
 
 // closeDesk fails all questions.
 func (s *session) closeDesk() {
-	s.c.desk.Store(nil)
-	close(s.questions.desk.closed)
+	if d := s.questions.desk; d != nil {
+		s.c.desk.CompareAndSwap(d, nil)
+		close(d.closed)
+		s.questions.desk = nil
+	}
 }
 
 // ask sends a question to the hub.

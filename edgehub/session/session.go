@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -18,16 +19,27 @@ import (
 // session is one stream to a hub. It belongs to the goroutine of run, but for what receive does.
 type session struct {
 	c      *Client
-	conn   *grpc.ClientConn
-	stream tombolov1.SyncService_SyncClient
-	hub    string
+	ctx    context.Context // the session's
 	cancel context.CancelCauseFunc
-	opened func() // called once the hub has answered
+	line   *line
+	hub    string           // the line's
+	conn   *grpc.ClientConn // likewise
+	stream tombolov1.SyncService_SyncClient
+	timer  *time.Timer                  // ends an attempt
+	unbind func() bool                  // of what an attempt depends on
+	in     chan *tombolov1.SyncResponse // what has come, in order; nil before the Hello
+	ended  chan error                   // gets the one reason for which receive has ended
+
+	next     chan *session // takes over from this one, if it is welcomed
+	outcome  chan error    // of taking over from another one; has room for it
+	seeking  atomic.Bool   // a scout is under way
+	scouts   sync.WaitGroup
+	drained  atomic.Bool  // the hub wants us to leave
+	stayAway atomic.Int64 // and how long it wants us to stay away
 
 	welcomed  bool
 	epoch     string
 	progress  time.Duration // how often the hub sends something
-	retry     time.Duration // how long the hub wants us to stay away
 	ids       map[uint32]*replica
 	numbers   map[*replica]uint32
 	acks      acks
@@ -64,34 +76,6 @@ var (
 	errLost   = errors.New("the hub has lost the cloud")
 )
 
-// run serves the session until it ends.
-func (s *session) run(ctx context.Context) error {
-	s.numbers, s.acks = map[*replica]uint32{}, newAcks()
-	s.openDesk()
-	defer s.closeDesk()
-	if err := s.hello(); err != nil {
-		if errors.Is(err, io.EOF) { // the hub has ended the stream already, and said why
-			_, err = s.stream.Recv()
-		}
-		return err
-	}
-	in := make(chan *tombolov1.SyncResponse, queued)
-	ended := make(chan error, 1)
-	go func() {
-		ended <- s.receive(ctx, in)
-		close(in)
-	}()
-	err := s.apply(ctx, in)
-	s.cancel(err)
-	s.disconnected()
-	for range in { //nolint:revive // receive may be waiting to hand over a message
-	}
-	if received := <-ended; err == nil {
-		err = received
-	}
-	return err
-}
-
 // receive hands messages over in their order until the stream ends.
 func (s *session) receive(ctx context.Context, in chan<- *tombolov1.SyncResponse) error {
 	for {
@@ -109,7 +93,13 @@ func (s *session) receive(ctx context.Context, in chan<- *tombolov1.SyncResponse
 }
 
 // apply takes messages in groups: what arrived during one commit goes into the next one together.
-func (s *session) apply(ctx context.Context, in <-chan *tombolov1.SyncResponse) error {
+//
+// It returns another session, which is to take over, and may be called again if that comes to nothing. With neither that nor an
+// error, the stream has ended, and receive says why.
+func (s *session) apply(ctx context.Context, in <-chan *tombolov1.SyncResponse) (next *session, err error) {
+	if s.leaving() {
+		s.seek()
+	}
 	pulse := time.NewTicker(time.Minute)
 	defer pulse.Stop()
 	for beat := time.Duration(0); ; {
@@ -119,39 +109,48 @@ func (s *session) apply(ctx context.Context, in <-chan *tombolov1.SyncResponse) 
 		}
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		case now := <-pulse.C:
 			if err := s.pulse(now); err != nil {
-				return err
+				return nil, err
 			}
 			if err := s.tidy(now); err != nil {
-				return err
+				return nil, err
+			}
+			if s.leaving() {
+				s.seek()
 			}
 			if err := s.report(now); err != nil {
-				return err
+				return nil, err
+			}
+		case next := <-s.next:
+			return next, nil
+		case <-s.c.keys.wake:
+			if s.leaving() {
+				s.seek()
 			}
 		case <-s.wanted:
 			if err := s.sendDemand(); err != nil {
-				return err
+				return nil, err
 			}
 		case <-s.acks.timer.C:
 			if err := s.sendAck(); err != nil {
-				return err
+				return nil, err
 			}
 		case a := <-s.questions.desk.in:
 			if err := s.ask(a); err != nil {
-				return err
+				return nil, err
 			}
 		case m, ok := <-in:
 			if !ok {
-				return nil // receive says why
+				return nil, nil
 			}
 			if err := s.applyGroup(in, m); err != nil {
-				return err
+				return nil, err
 			}
 			s.c.current.Store(s.caughtUp())
 			if err := s.settleAcks(); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
@@ -214,8 +213,8 @@ func (s *session) control(m *tombolov1.SyncResponse) error {
 	case *tombolov1.SyncResponse_Unsubscription:
 		return s.unsubscribed(groupResource(m.Unsubscription.GetResource()), m.Unsubscription.GetReason())
 	case *tombolov1.SyncResponse_Drain:
-		s.retry = time.Duration(m.Drain.GetRetryAfterMs()) * time.Millisecond
-		return errors.New("the hub asked us to leave")
+		s.drain(m.Drain)
+		return nil
 	case *tombolov1.SyncResponse_RangeNeed:
 		return s.rangeNeed(m.RangeNeed)
 	case *tombolov1.SyncResponse_Batch:

@@ -22,7 +22,7 @@ func (s *session) welcome(w *tombolov1.Welcome) error {
 	if err != nil {
 		return fmt.Errorf("the hub's Welcome: %w", err)
 	}
-	s.opened()
+	s.begin()
 	s.welcomed = true
 	s.useful = time.Now()
 	s.progress = max(time.Second, time.Duration(w.GetProgressIntervalMs())*time.Millisecond)
@@ -40,7 +40,23 @@ func (s *session) welcome(w *tombolov1.Welcome) error {
 		scope = append(scope, groupResource(r))
 	}
 	s.c.await(scope)
-	return s.resume(resumed, agreed)
+	if err := s.resume(resumed, agreed); err != nil {
+		return err
+	}
+	for _, r := range s.c.replicas {
+		r.setLive(r.live, s.c.lastHeard())
+	}
+	return nil
+}
+
+// begin takes the replicas over, from the session before if one goes on. Their logs say nothing of that: the Welcome may
+// agree with what they hold.
+func (s *session) begin() {
+	s.opened()
+	s.openDesk()
+	for _, r := range s.c.replicas {
+		r.live, r.lost, r.asked, r.sums, r.step.exact, r.need, r.missed = false, false, false, nil, nil, nil, nil
+	}
 }
 
 func groupResource(r *tombolov1.Resource) schema.GroupResource {
