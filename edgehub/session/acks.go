@@ -17,7 +17,7 @@ const (
 	earlyBytes = 256 << 10
 )
 
-// acks is what the hub is to hear of what came. It belongs to the goroutine of run.
+// acks is what the hub is to hear of what came. It belongs to the goroutine of Client.Run.
 type acks struct {
 	received uint64               // bytes of all messages taken off the stream
 	told     uint64               // those of them that the hub has heard of

@@ -49,7 +49,7 @@ type reply struct {
 	err error
 }
 
-// questions are those of one session. They belong to the goroutine of run.
+// questions are those of one session. They belong to the goroutine of Client.Run.
 type questions struct {
 	desk    *desk
 	last    uint64

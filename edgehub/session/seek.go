@@ -17,7 +17,7 @@ import (
 // seekSpread spreads edges that are to leave a hub together over the hubs that are left.
 const seekSpread = 500 * time.Millisecond
 
-// seek has a scout look for a session to take over from this one. It belongs to the goroutine of run.
+// seek has a scout look for a session to take over from this one. It belongs to the goroutine of Client.Run.
 func (s *session) seek() {
 	if s.seeking.CompareAndSwap(false, true) {
 		s.scouts.Go(s.scout)

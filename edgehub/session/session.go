@@ -16,7 +16,7 @@ import (
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
-// session is one stream to a hub. It belongs to the goroutine of run, but for what receive does.
+// session is one stream to a hub. It belongs to the goroutine of Client.Run, but for what receive and the scout do.
 type session struct {
 	c      *Client
 	ctx    context.Context // the session's
