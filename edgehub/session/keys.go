@@ -32,7 +32,7 @@ func newKeys(creds credentials.TransportCredentials) keys {
 // Renew has every new connection use other credentials, and the session that is open go over to one, without a gap: what
 // is open stays open until a hub has welcomed the edge with them. It returns nil then. While there is no hub it waits for
 // one. It fails with the error of ctx, or when a hub refuses the credentials for a reason that time won't mend; then the
-// credentials are what they were, and the session was not touched. Calls that are under way go on for a minute at most.
+// credentials are what they were, and the session was not touched. Calls that are under way go on for an hour at most.
 func (c *Client) Renew(ctx context.Context, creds credentials.TransportCredentials) error {
 	k := &c.keys
 	select {

@@ -14,8 +14,9 @@ import (
 const (
 	maxMessage   = 16 << 20
 	streamWindow = 64 << 10
-	// callGrace is how long calls may go on over a connection whose session has gone elsewhere.
-	callGrace = time.Minute
+	// callGrace is how long calls may go on over a connection whose session has gone elsewhere, if its hub does not go away,
+	// which has a bound of its own. Hubs bound the connections of an edge, too.
+	callGrace = time.Hour
 	// lineLinger is how long such a connection is kept in any case: a call may be about to begin on it.
 	lineLinger = time.Second
 )
