@@ -11,9 +11,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
 	"github.com/tombolo-sync/tombolo/cloudhub/callsrv"
+	"github.com/tombolo-sync/tombolo/cloudhub/enroll"
 	"github.com/tombolo-sync/tombolo/cloudhub/identity"
 	"github.com/tombolo-sync/tombolo/cloudhub/syncsrv"
 )
@@ -29,7 +31,8 @@ type Source interface {
 	Ready() error
 }
 
-// Config is what a Hub needs. Everything but Cloud, Logger, Metrics and Software is required.
+// Config is what a Hub needs. Everything but Cloud, Gate, Enroll, Logger, Metrics and Software is
+// required.
 type Config struct {
 	Source      Source
 	Cloud       callsrv.Cloud // where calls of edges' clients go; nil: none are carried
@@ -37,9 +40,13 @@ type Config struct {
 	Listener    net.Listener // where edges connect; Run closes it
 	Credentials credentials.TransportCredentials
 	Insecure    bool // edges are who they say they are: development only
-	Software    string
-	Logger      *slog.Logger
-	Metrics     prometheus.Registerer
+	// Gate, if any, decides who comes in, and takes the place of Credentials.
+	Gate *identity.Gate
+	// Enroll, if any, gives edges their certificates.
+	Enroll   *enroll.Server
+	Software string
+	Logger   *slog.Logger
+	Metrics  prometheus.Registerer
 	// DrainTimeout is how long calls may go on when the hub ends, if edges have found another one. 0: a moment.
 	DrainTimeout time.Duration
 	// ProgressInterval, CheckInterval and MaxSessionAge: see syncsrv.Config.
@@ -63,7 +70,11 @@ func New(cfg Config) (*Hub, error) {
 		Software: cfg.Software, Logger: cfg.Logger, Metrics: cfg.Metrics,
 		ProgressInterval: cfg.ProgressInterval, CheckInterval: cfg.CheckInterval, MaxSessionAge: cfg.MaxSessionAge,
 	}
+	if cfg.Gate != nil {
+		sync.Credentials, sync.Admit = cfg.Gate.Credentials(), cfg.Gate.Admit
+	}
 	h := &Hub{cfg: cfg}
+	sync.Register = h.register
 	var err error
 	if cfg.Cloud != nil {
 		h.calls, err = callsrv.New(callsrv.Config{
@@ -73,10 +84,20 @@ func New(cfg Config) (*Hub, error) {
 		if err != nil {
 			return nil, err
 		}
-		sync.Register, sync.MaxStreams = h.calls.Register, h.calls.MaxStreams()
+		sync.MaxStreams = h.calls.MaxStreams()
 	}
 	h.srv, err = syncsrv.New(sync)
 	return h, err
+}
+
+// register adds the services beside the sync service.
+func (h *Hub) register(r grpc.ServiceRegistrar) {
+	if h.calls != nil {
+		h.calls.Register(r)
+	}
+	if h.cfg.Enroll != nil {
+		h.cfg.Enroll.Register(r)
+	}
 }
 
 const (
@@ -100,6 +121,9 @@ func (h *Hub) Run(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error { return h.srv.Serve(h.cfg.Listener) })
+	if h.cfg.Gate != nil {
+		g.Go(func() error { return h.cfg.Gate.Run(sourceCtx) })
+	}
 	g.Go(func() error {
 		<-gctx.Done()
 		h.shutdown(context.WithoutCancel(ctx))

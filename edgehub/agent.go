@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,18 +14,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tombolo-sync/tombolo/edgehub/call"
+	identity "github.com/tombolo-sync/tombolo/edgehub/credentials"
 	"github.com/tombolo-sync/tombolo/edgehub/session"
 	"github.com/tombolo-sync/tombolo/edgehub/store"
 	"github.com/tombolo-sync/tombolo/internal/apidoc"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
-// Config is what an Agent needs. Name, Hubs, DataDir and Credentials are required.
+// Config is what an Agent needs. Name, Hubs, DataDir and either Credentials or Identity are required.
 type Config struct {
 	Name        string   // the edge's name, as its certificate says
 	Hubs        []string // host:port, tried in turn
 	DataDir     string   // owned by the agent while it runs
 	Credentials credentials.TransportCredentials
+	// Identity, if any, is what the edge proves itself with, and keeps current.
+	Identity *identity.Identity
 	// Window bounds how far back each resource can be watched from. The zero value means 8 MiB and 20,000 events.
 	Window watchlog.Config
 	// Probe checks a suspect file before it is opened, in another process: see store.Options.
@@ -45,6 +49,7 @@ type Agent struct {
 	store  *store.Store
 	client *session.Client
 	calls  *call.Client
+	keeper *identity.Keeper // nil: others see to the edge's certificate
 }
 
 // DefaultWindow is an edge's window for each resource, when none is given.
@@ -57,6 +62,9 @@ func New(cfg Config) (*Agent, error) {
 	}
 	if cfg.Window == (watchlog.Config{}) {
 		cfg.Window = DefaultWindow
+	}
+	if cfg.Identity != nil {
+		cfg.Credentials = cfg.Identity.Transport()
 	}
 	st, err := store.Open(cfg.DataDir, store.Options{Window: cfg.Window, Logger: cfg.Logger, Probe: cfg.Probe})
 	if err != nil {
@@ -74,7 +82,16 @@ func New(cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	return &Agent{store: st, client: client, calls: calls}, nil
+	a := &Agent{store: st, client: client, calls: calls}
+	if cfg.Identity != nil {
+		a.keeper, err = identity.NewKeeper(identity.Config{
+			Identity: cfg.Identity, Hubs: cfg.Hubs, Link: client.Conn, Logger: cfg.Logger, Metrics: cfg.Metrics,
+		})
+		if err != nil {
+			return nil, errors.Join(err, st.Close())
+		}
+	}
+	return a, nil
 }
 
 // Calls answers requests from the cloud, through the hub, while there is a way to it.
@@ -82,7 +99,7 @@ func (a *Agent) Calls() *call.Client { return a.calls }
 
 // Run keeps in step with a hub until ctx ends, and then closes the data directory. It is called once.
 func (a *Agent) Run(ctx context.Context) error {
-	err := a.client.Run(ctx)
+	err := a.sync(ctx)
 	if cerr := a.store.Close(); cerr != nil {
 		err = errors.Join(err, fmt.Errorf("close the data directory: %w", cerr))
 	}
@@ -92,6 +109,20 @@ func (a *Agent) Run(ctx context.Context) error {
 // Renew has the agent go over to other credentials without a gap: see session.Client.
 func (a *Agent) Renew(ctx context.Context, creds credentials.TransportCredentials) error {
 	return a.client.Renew(ctx, creds)
+}
+
+// sync keeps in step with a hub, and the edge's certificate current.
+func (a *Agent) sync(ctx context.Context) error {
+	if a.keeper == nil {
+		return a.client.Run(ctx)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var keeping sync.WaitGroup
+	defer keeping.Wait()
+	defer cancel()
+	keeping.Go(func() { a.keeper.Run(ctx) })
+	<-a.keeper.Settled()
+	return a.client.Run(ctx)
 }
 
 // Log returns the log of a resource, apidoc.ErrUnknownResource when the edge does not hold it.

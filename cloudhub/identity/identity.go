@@ -1,4 +1,4 @@
-// Package identity tells which edge is at the other end of a connection.
+// Package identity tells which edge is at the other end of a connection, and lets in who may be here.
 package identity
 
 import (
@@ -18,12 +18,12 @@ type Rule struct {
 }
 
 // Edge returns the name of the edge that a stream comes from: what its certificate says, never what it claims. A claim
-// that differs is PERMISSION_DENIED, so that a mix-up of certificates shows at once; one that can't be a name is
-// INVALID_ARGUMENT; no certificate is UNAUTHENTICATED. A name that is returned is a DNS-1123 subdomain.
+// that differs is PERMISSION_DENIED, so that a mix-up of certificates shows at once, and ends a connection that came through
+// a Gate; no claim is no mix-up. One that can't be a name is INVALID_ARGUMENT; no certificate is UNAUTHENTICATED. A name
+// that is returned is a DNS-1123 subdomain.
 func (r Rule) Edge(ctx context.Context, claim string) (string, error) {
-	if len(validation.IsDNS1123Subdomain(claim)) > 0 {
-		return "", status.Errorf(codes.InvalidArgument,
-			"%.100q can't be an edge's name: lower-case letters, digits, - and . are needed", claim)
+	if (claim != "" || r.Insecure) && len(validation.IsDNS1123Subdomain(claim)) > 0 {
+		return "", notAName(claim)
 	}
 	if r.Insecure {
 		return claim, nil
@@ -32,18 +32,56 @@ func (r Rule) Edge(ctx context.Context, claim string) (string, error) {
 	if !ok {
 		return "", status.Error(codes.Unauthenticated, "no peer")
 	}
-	info, ok := p.AuthInfo.(credentials.TLSInfo)
-	if !ok || len(info.State.VerifiedChains) == 0 || len(info.State.VerifiedChains[0]) == 0 {
-		return "", status.Error(codes.Unauthenticated, "no verified client certificate")
-	}
-	name := info.State.VerifiedChains[0][0].Subject.CommonName
+	name, err := certified(p.AuthInfo)
 	switch {
-	case name == "":
-		return "", status.Error(codes.Unauthenticated, "the client certificate has no common name")
-	case name != claim:
+	case err != nil:
+		return "", err
+	case claim == "" && len(validation.IsDNS1123Subdomain(name)) > 0:
+		return "", notAName(name)
+	case claim != "" && name != claim:
+		if c, ok := p.AuthInfo.(*Conn); ok {
+			c.gate.expel(c, "connect", "claims to be edge "+claim)
+		}
 		return "", status.Errorf(codes.PermissionDenied, "the certificate is for edge %q, not for %q", name, claim)
 	}
 	return name, nil
+}
+
+func notAName(text string) error {
+	return status.Errorf(codes.InvalidArgument,
+		"%.100q can't be an edge's name: lower-case letters, digits, - and . are needed", text)
+}
+
+// certified returns the name in a connection's certificate.
+func certified(info credentials.AuthInfo) (string, error) {
+	var name string
+	switch i := info.(type) {
+	case *Conn:
+		if name = i.edge; name == "" || i.lapsed {
+			return "", status.Error(codes.Unauthenticated, "no valid client certificate")
+		}
+	case credentials.TLSInfo:
+		if len(i.State.VerifiedChains) == 0 || len(i.State.VerifiedChains[0]) == 0 {
+			return "", status.Error(codes.Unauthenticated, "no verified client certificate")
+		}
+		name = i.State.VerifiedChains[0][0].Subject.CommonName
+	default:
+		return "", status.Error(codes.Unauthenticated, "no verified client certificate")
+	}
+	if name == "" {
+		return "", status.Error(codes.Unauthenticated, "the client certificate has no common name")
+	}
+	return name, nil
+}
+
+// FromContext returns the connection that a call came in on, false when that was not through a Gate.
+func FromContext(ctx context.Context) (*Conn, bool) {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil, false
+	}
+	c, ok := p.AuthInfo.(*Conn)
+	return c, ok
 }
 
 // Addr returns where a stream comes from, for logs.

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/tap"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tombolo-sync/tombolo/cloudhub/scope"
@@ -79,6 +80,8 @@ type Config struct {
 	// sessions. MaxStreams bounds the streams of one connection for all services together. 0 means 8.
 	Register   func(grpc.ServiceRegistrar)
 	MaxStreams uint32
+	// Admit, if any, decides on every call, of all services, before anything of it is read.
+	Admit tap.ServerInHandle
 
 	// helloLimit is how long a stream may be open without a first message. 0 means 20 s.
 	helloLimit time.Duration

@@ -45,7 +45,7 @@ const (
 // finds dead ones, small buffers because there is one connection per edge.
 func (s *Server) options() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.Creds(newConns(s.cfg.Credentials, maxConns)), grpc.ForceServerCodecV2(newCodec()),
+		grpc.Creds(newConns(s.cfg.Credentials, maxConns)), grpc.ForceServerCodecV2(newCodec()), grpc.InTapHandle(s.cfg.Admit),
 		grpc.ChainStreamInterceptor(
 			s.metrics.stream,
 			selector.StreamServerInterceptor(

@@ -14,6 +14,6 @@ func main() {
 	root := &cobra.Command{
 		Use: "cloudhub", Short: "Streams what changes in a Kubernetes API to edges", Version: version, Args: cobra.NoArgs,
 	}
-	root.AddCommand(runCommand())
+	root.AddCommand(runCommand(), tokenCommand(), edgeCommand())
 	flags.Execute(root)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/credentials/insecure"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -34,6 +35,7 @@ type runOptions struct {
 	progress, age, drain                          time.Duration
 	profiles                                      bool
 	transport                                     flags.Transport
+	trust                                         trustOptions
 	log                                           flags.Log
 }
 
@@ -62,6 +64,7 @@ func runCommand() *cobra.Command {
 	f.DurationVar(&o.drain, "drain-timeout", time.Minute,
 		"when the process is told to end and edges have found another hub: how long logs, exec and other calls under way may go on")
 	o.transport.Add(c)
+	o.trust.add(c)
 	o.log.Add(c)
 	if err := c.MarkFlagRequired("scopes"); err != nil {
 		panic(err) // the flag is defined above
@@ -78,7 +81,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		return err
 	}
 	tuneGC()
-	creds, err := o.transport.Server(o.sync)
+	tls, err := o.transport.ServerTLS(o.sync)
 	if err != nil {
 		return err
 	}
@@ -90,6 +93,12 @@ func (o *runOptions) run(ctx context.Context) error {
 		logger.Warn("INSECURE: no TLS, and edges are who they say they are; for development only")
 	}
 	cfg := cloud.Config{Logger: logger, Metrics: obs.NewRegistry(), Profiles: o.profiles}
+	o.trust.register.inside(o.embedded)
+	o.trust.certificates = o.transport.Files
+	t, err := o.trust.build(tls, o.kubeconfig, logger, cfg.Metrics)
+	if err != nil {
+		return err
+	}
 	sync, err := o.listen(ctx, &cfg)
 	if err != nil {
 		return err
@@ -99,7 +108,8 @@ func (o *runOptions) run(ctx context.Context) error {
 		return err
 	}
 	cfg.Hub, err = cloudhub.New(cloudhub.Config{
-		Source: src, Cloud: src, Scopes: scopes, Listener: sync, Credentials: creds, Insecure: o.transport.Insecure,
+		Source: src, Cloud: src, Scopes: scopes, Listener: sync, Credentials: insecure.NewCredentials(), Insecure: o.transport.Insecure,
+		Gate: t.gate, Enroll: t.server,
 		Software: version, Logger: logger, Metrics: cfg.Metrics, ProgressInterval: o.progress, MaxSessionAge: o.age,
 		DrainTimeout: o.drain,
 	})
@@ -109,6 +119,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	logger.Info("serving edges", "addr", sync.Addr())
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return scopes.Run(ctx) })
+	g.Go(func() error { return t.run(ctx) })
 	g.Go(func() error { return cloud.Run(ctx, cfg) })
 	return g.Wait()
 }
@@ -127,6 +138,9 @@ func tuneGC() {
 func (o *runOptions) check() error {
 	if o.embedded != "" && o.kubeconfig != "" {
 		return errors.New("--embedded and --kubeconfig exclude each other")
+	}
+	if err := o.trust.check(); err != nil {
+		return err
 	}
 	if o.window.MaxBytes <= 0 || o.window.MaxEvents <= 0 || o.progress <= 0 || o.age < 0 {
 		return errors.New("--window-bytes, --window-events and --progress-interval must be more than 0, and --max-session-age not less")

@@ -15,6 +15,6 @@ func main() {
 		Use: "edgehub", Short: "Keeps a site's part of a Kubernetes API readable, online and offline", Version: version,
 		Args: cobra.NoArgs,
 	}
-	root.AddCommand(runCommand(), checkCommand(), dumpCommand())
+	root.AddCommand(joinCommand(), runCommand(), checkCommand(), dumpCommand())
 	flags.Execute(root)
 }

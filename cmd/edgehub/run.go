@@ -41,8 +41,8 @@ func runCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.name, "name", "", "this edge's name; with TLS, the common name of its certificate (required)")
-	f.StringSliceVar(&o.hubs, "hub", nil, "hubs to connect to, HOST:PORT[,HOST:PORT…], tried in turn (required)")
+	f.StringVar(&o.name, "name", "", "this edge's name; with TLS, the common name of its certificate (required, unless it has joined)")
+	f.StringSliceVar(&o.hubs, "hub", nil, "hubs to connect to, HOST:PORT[,HOST:PORT…], tried in turn (required, unless it has joined)")
 	f.StringVar(&o.dataDir, "data-dir", "", "directory for everything that outlives the process (required)")
 	f.StringVar(&o.serve, "serve", "127.0.0.1:10550", "loopback address of the Kubernetes API")
 	f.StringVar(&o.http, "http-addr", "127.0.0.1:10551", "address of /metrics, /healthz and /readyz; empty for none")
@@ -54,7 +54,7 @@ func runCommand() *cobra.Command {
 	o.serving.Add(c)
 	o.transport.Add(c)
 	o.log.Add(c)
-	mustRequire(c, "name", "hub", "data-dir")
+	mustRequire(c, "data-dir")
 	return c
 }
 
@@ -63,10 +63,14 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	id, err := o.identify()
+	if err != nil {
+		return err
+	}
 	if err := o.check(); err != nil {
 		return err
 	}
-	creds, err := o.transport.Client(o.hubs)
+	creds, err := o.credentials(id)
 	if err != nil {
 		return err
 	}
@@ -88,7 +92,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	reg := obs.NewRegistry()
 	agent, err := edgehub.New(edgehub.Config{
-		Name: o.name, Hubs: o.hubs, DataDir: o.dataDir, Credentials: creds, Window: o.window, Probe: probe,
+		Name: o.name, Hubs: o.hubs, DataDir: o.dataDir, Credentials: creds, Identity: id, Window: o.window, Probe: probe,
 		OnDemandExpiry: o.onDemandExpiry, Software: version, Logger: logger, Metrics: reg,
 	})
 	if err != nil {

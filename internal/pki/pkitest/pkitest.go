@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -37,7 +38,25 @@ func NewCA(t testing.TB) *CA {
 	}
 	ca.cert = ca.sign(t, template, template, &ca.key.PublicKey)
 	write(t, filepath.Join(ca.dir, "ca.pem"), "CERTIFICATE", ca.cert.Raw)
+	der, err := x509.MarshalECPrivateKey(ca.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(ca.dir, "ca-key.pem"), "EC PRIVATE KEY", der)
 	return ca
+}
+
+// Files returns the PEM files of the authority itself.
+func (ca *CA) Files() (cert, key string) {
+	return filepath.Join(ca.dir, "ca.pem"), filepath.Join(ca.dir, "ca-key.pem")
+}
+
+// Certificate returns the authority's certificate.
+func (ca *CA) Certificate() *x509.Certificate { return ca.cert }
+
+// Pair returns the authority's certificate and key.
+func (ca *CA) Pair() (*tls.Certificate, error) {
+	return &tls.Certificate{Certificate: [][]byte{ca.cert.Raw}, PrivateKey: ca.key, Leaf: ca.cert}, nil
 }
 
 // Issue returns the files of a certificate for a common name, good for both sides of a connection on loopback.

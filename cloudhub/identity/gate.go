@@ -1,0 +1,183 @@
+package identity
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tombolo-sync/tombolo/cloudhub/audit"
+	"github.com/tombolo-sync/tombolo/cloudhub/throttle"
+)
+
+// Standing tells whether edges may be here, whatever their certificates say. It must be quick and safe for concurrent use.
+type Standing interface {
+	// Check returns nil for an edge that may be here with a certificate that is valid from notBefore on, an error that wraps
+	// ErrBarred for one that may not, and another error while that can't be told.
+	Check(edge string, notBefore time.Time) error
+	// Changed is closed when an answer of Check may have changed.
+	Changed() <-chan struct{}
+}
+
+// ErrBarred is what a Standing answers of an edge that was revoked or deleted.
+var ErrBarred = errors.New("revoked")
+
+// Config is what a Gate needs. TLS and Authorities are required.
+type Config struct {
+	// TLS is the hub's side: its certificate, and session tickets as it likes. What it says of clients is not used.
+	TLS *tls.Config
+	// Authorities returns who signs edges' certificates, now.
+	Authorities func() *x509.CertPool
+	// Standings have a say each. None: whoever has a certificate may be here.
+	Standings []Standing
+	// Anonymous is the one method that may be called without a certificate; "" for none.
+	Anonymous string
+	// Lapsed is the one method that may be called with a certificate that has expired no longer than Grace ago.
+	Lapsed string
+	Grace  time.Duration
+	// Pins returns the authorities of the hub's own certificate. They are sent to whoever has only a hash of one.
+	Pins    func() []*x509.Certificate
+	Audit   *audit.Log
+	Logger  *slog.Logger
+	Metrics prometheus.Registerer
+}
+
+// Gate decides who comes in, with which certificate, and throws out who may no longer be here.
+//
+// A handshake succeeds with a certificate of Authorities, current or expired within Grace, or with none. What may be called
+// then is decided before anything of a call is read (Admit). Everything that was decided of a connection is looked at
+// again when a Standing changes, and the clock is looked at all the time: see Run.
+type Gate struct {
+	cfg     Config
+	metrics *metrics
+	fails   *throttle.Throttle // of addresses and, for those that have shown a certificate, of edges
+	refused chan refusal       // to be written by Run
+
+	mu        sync.Mutex // guards all below
+	conns     map[*Conn]struct{}
+	anonymous int                  // how many of them have no certificate
+	newest    map[string]time.Time // for each edge, the beginning of the newest certificate of ours that was used
+	friends   map[string]struct{}  // addresses that an edge has come from; at most maxFriends
+}
+
+const (
+	// failEvery and failBurst are the budget of failures of an address or an edge.
+	failEvery = time.Second
+	failBurst = 60
+	// maxFriends bounds what is known of addresses.
+	maxFriends = 4096
+	// maxAnonymous bounds the connections without a certificate, which need no longer than anonymousFor.
+	maxAnonymous = 64
+	anonymousFor = 20 * time.Second
+	// partingTime is how long a connection may go on that is to be closed, so that the reason gets across.
+	partingTime = time.Second
+	// sweepEvery is how often connections are looked at whose time may have come.
+	sweepEvery = time.Second
+)
+
+// New returns a gate. Errors: a required part of the configuration is missing.
+func New(cfg Config) (*Gate, error) {
+	if cfg.TLS == nil || cfg.Authorities == nil {
+		return nil, errors.New("identity: a TLS configuration and the edges' authorities are required")
+	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	cfg.Audit = cmp.Or(cfg.Audit, audit.New(cfg.Logger))
+	if cfg.Metrics == nil {
+		cfg.Metrics = prometheus.NewRegistry()
+	}
+	g := &Gate{
+		cfg: cfg, fails: throttle.New(failEvery, failBurst), refused: make(chan refusal, 256),
+		conns: map[*Conn]struct{}{}, newest: map[string]time.Time{}, friends: map[string]struct{}{},
+	}
+	g.metrics = newMetrics(cfg.Metrics, g)
+	return g, nil
+}
+
+// Run closes the connections of who may no longer be here, and writes down who was refused, until ctx ends.
+func (g *Gate) Run(ctx context.Context) error {
+	changed := make(chan struct{}, 1)
+	var followers sync.WaitGroup
+	defer followers.Wait()
+	for _, s := range g.cfg.Standings {
+		followers.Go(func() { follow(ctx, s, changed) })
+	}
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case r := <-g.refused:
+			g.cfg.Audit.Write(r.entry())
+		case <-changed:
+			g.review()
+		case now := <-tick.C:
+			g.sweep(now)
+		}
+	}
+}
+
+// follow signals each change of a standing.
+func follow(ctx context.Context, s Standing, changed chan<- struct{}) {
+	for {
+		next := s.Changed() // before the review, so that no change is missed
+		select {
+		case changed <- struct{}{}:
+		default: // a review is due anyway
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-next:
+		}
+	}
+}
+
+// review has those leave who may no longer be here.
+func (g *Gate) review() {
+	for _, c := range g.open() {
+		if c.edge == "" {
+			continue
+		}
+		if err := g.standing(c); errors.Is(err, ErrBarred) {
+			g.expel(c, "disconnect", err.Error())
+			c.leaveBy(time.Now())
+			_ = c.Close() // what it has under way fails, which is what it is closed for
+		}
+	}
+}
+
+// sweep closes the connections whose time is over.
+func (g *Gate) sweep(now time.Time) {
+	for _, c := range g.open() {
+		if now.UnixNano() >= c.until.Load() {
+			_ = c.Close() // likewise
+		}
+	}
+}
+
+func (g *Gate) open() []*Conn {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := make([]*Conn, 0, len(g.conns))
+	for c := range g.conns {
+		out = append(out, c)
+	}
+	return out
+}
+
+// standing returns the first objection to who is at the other end of a connection.
+func (g *Gate) standing(c *Conn) error {
+	for _, s := range g.cfg.Standings {
+		if err := s.Check(c.edge, c.notBefore); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tombolo-sync/tombolo/cloudhub/enroll"
+	"github.com/tombolo-sync/tombolo/cloudhub/enroll/directory"
+)
+
+// desk is where tokens are made and taken back.
+type desk interface {
+	Add(ctx context.Context, t enroll.Token) error
+	Tokens(ctx context.Context) ([]enroll.Token, error)
+	Remove(ctx context.Context, id string) error
+}
+
+// ledger is where revocations are kept.
+type ledger interface {
+	Revoke(ctx context.Context, v enroll.Revocation) error
+	Revocations(ctx context.Context) ([]enroll.Revocation, error)
+	Follow(ctx context.Context, set func([]enroll.Revocation), failed func(error))
+}
+
+// register is all that enrolment keeps.
+type register interface {
+	enroll.Tokens
+	desk
+	ledger
+}
+
+// registerOptions are the flags that say where that is.
+type registerOptions struct{ dir, namespace string }
+
+func (o *registerOptions) add(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.dir, "register", "", "directory with join tokens and revocations, for hubs on one machine")
+	f.StringVar(&o.namespace, "register-namespace", "", "namespace with join tokens and revocations as Secrets, for any number of hubs")
+}
+
+// inside has the register be in the directory of an embedded cloud, unless the flags say otherwise.
+func (o *registerOptions) inside(embedded string) {
+	if embedded != "" && !o.given() {
+		o.dir = filepath.Join(embedded, "register")
+	}
+}
+
+func (o *registerOptions) given() bool { return *o != (registerOptions{}) }
+
+// open returns the register.
+func (o *registerOptions) open(_ string) (register, error) {
+	switch {
+	case o.dir != "" && o.namespace != "":
+		return nil, errors.New("--register and --register-namespace exclude each other")
+	case o.dir != "":
+		return directory.New(o.dir)
+	default:
+		return nil, errors.New("give --register DIR or --register-namespace NAMESPACE")
+	}
+}

@@ -1,0 +1,156 @@
+package credentials
+
+import (
+	"crypto"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tombolo-sync/tombolo/internal/pki"
+)
+
+// Folder is the directory that an edge's credentials are in.
+type Folder struct {
+	Dir  string
+	Keys Keys // nil: FileKeys in keys/
+}
+
+// Name is that of the folder in an edge's data directory.
+const Name = "identity"
+
+func (f Folder) path(name string) string { return filepath.Join(f.Dir, name) }
+
+func (f Folder) keys() Keys {
+	if f.Keys != nil {
+		return f.Keys
+	}
+	return FileKeys{Dir: f.path("keys")}
+}
+
+// ErrNone is returned for an edge that has never joined.
+var ErrNone = errors.New("the edge has not joined yet")
+
+// load returns what is in force.
+func (f Folder) load() (*material, error) {
+	data, err := os.ReadFile(f.path("cert.pem"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("certificate: %w", err)
+	}
+	chain, err := pki.ParseCertificates(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.path("cert.pem"), err)
+	}
+	if data, err = os.ReadFile(f.path("ca.pem")); err != nil {
+		return nil, fmt.Errorf("authorities: %w", err)
+	}
+	authorities, err := pki.ParseCertificates(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.path("ca.pem"), err)
+	}
+	key, err := f.keys().Open(chain[0].PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	return newMaterial(chain, key, authorities), nil
+}
+
+// save makes m what is in force. The authorities come first: hubs of both certificates are known by them.
+func (f Folder) save(m *material) error {
+	if err := f.saveAuthorities(m.authorities); err != nil {
+		return err
+	}
+	if err := writeFile(f.path("cert.pem"), pki.EncodeCertificates(m.chain)); err != nil {
+		return fmt.Errorf("certificate: %w", err)
+	}
+	return f.keys().Retain(m.key.Public())
+}
+
+func (f Folder) saveAuthorities(all []*x509.Certificate) error {
+	if err := writeFile(f.path("ca.pem"), pki.EncodeCertificates(all)); err != nil {
+		return fmt.Errorf("authorities: %w", err)
+	}
+	return nil
+}
+
+// Hubs returns the addresses that the edge joined at, none when it did not.
+func (f Folder) Hubs() ([]string, error) {
+	data, err := os.ReadFile(f.path("hubs"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("hubs: %w", err)
+	}
+	return strings.Fields(string(data)), nil
+}
+
+// pending is the last join.
+type pending struct {
+	Token string `json:"token"` // its id
+	Key   []byte `json:"key"`   // public, in DER
+}
+
+// joinKey returns the key for a token: the one of an attempt before, whose answer was lost, or a new one.
+func (f Folder) joinKey(token string) (crypto.Signer, error) {
+	var p pending
+	if data, err := os.ReadFile(f.path("join.json")); err == nil && json.Unmarshal(data, &p) == nil && p.Token == token {
+		if public, err := x509.ParsePKIXPublicKey(p.Key); err == nil {
+			if key, err := f.keys().Open(public); err == nil {
+				return key, nil
+			}
+		}
+	}
+	key, err := f.keys().New()
+	if err != nil {
+		return nil, err
+	}
+	if p.Key, err = x509.MarshalPKIXPublicKey(key.Public()); err != nil {
+		return nil, fmt.Errorf("public key: %w", err)
+	}
+	p.Token = token
+	data, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("join: %w", err)
+	}
+	return key, writeFile(f.path("join.json"), data)
+}
+
+// joined ends a join. What was pending stays known, so that it can be repeated.
+func (f Folder) joined(m *material, hubs []string) error {
+	if err := writeFile(f.path("hubs"), []byte(strings.Join(hubs, "\n")+"\n")); err != nil {
+		return fmt.Errorf("hubs: %w", err)
+	}
+	return f.save(m)
+}
+
+// writeFile replaces a file as a whole, durably, for its owner alone.
+func writeFile(path string, data []byte) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	t, err := os.CreateTemp(dir, ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = t.Write(data)
+	if err = errors.Join(err, t.Sync(), t.Close()); err == nil {
+		err = os.Rename(t.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(t.Name()))
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
