@@ -111,10 +111,9 @@ func (g *Gate) keep(c *Conn, now time.Time) bool {
 		if c.lapsed {
 			c.until.Store(now.Add(anonymousFor).UnixNano())
 		}
-		if len(g.friends) >= maxFriends { // they come back
-			clear(g.friends)
+		if c.Edge() != "" {
+			g.befriendLocked(party(c.RemoteAddr()))
 		}
-		g.friends[party(c.RemoteAddr())] = struct{}{}
 	case g.anonymous >= maxAnonymous:
 		return false
 	default:
@@ -123,6 +122,14 @@ func (g *Gate) keep(c *Conn, now time.Time) bool {
 	}
 	g.conns[c] = struct{}{}
 	return true
+}
+
+// befriendLocked notes that an edge comes from an address. Should there be too many, they show again.
+func (g *Gate) befriendLocked(address string) {
+	if len(g.friends) >= maxFriends {
+		clear(g.friends)
+	}
+	g.friends[address] = struct{}{}
 }
 
 func (g *Gate) forget(c *Conn) {
