@@ -34,7 +34,7 @@ func typical(tb testing.TB, size int) (was, is *watchlog.Object) {
 func BenchmarkPatch(b *testing.B) {
 	for _, size := range []int{800, 6_000, 9_000, 12_000, 28_000, 50_000} {
 		was, is := typical(b, size)
-		p := patch(b, was, is)
+		p := patchFor(b, was, is)
 		b.Run(fmt.Sprintf("encode/%d", size), func(b *testing.B) {
 			b.ReportAllocs()
 			buf := p

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/tombolo-sync/tombolo/internal/workbench"
 )
 
 // MaxFramed bounds what a frame holds, in bytes.
@@ -16,7 +18,7 @@ const frameWindow = 1 << 20
 // ErrFrame is returned for a frame that is damaged, or holds other than it should.
 var ErrFrame = errors.New("malformed frame")
 
-var framers = newBench(func() *zstd.Encoder {
+var framers = workbench.New(func() *zstd.Encoder {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
 		zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(true), zstd.WithWindowSize(frameWindow))
 	if err != nil {
@@ -25,7 +27,7 @@ var framers = newBench(func() *zstd.Encoder {
 	return enc
 })
 
-var openers = newBench(func() *zstd.Decoder {
+var openers = workbench.New(func() *zstd.Decoder {
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxMemory(MaxFramed), zstd.WithDecoderMaxWindow(frameWindow), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
@@ -36,7 +38,7 @@ var openers = newBench(func() *zstd.Decoder {
 
 // AppendFrame appends a zstd frame of text to dst.
 func AppendFrame(dst, text []byte) []byte {
-	_ = framers.with(func(enc *zstd.Encoder) error {
+	_ = framers.With(func(enc *zstd.Encoder) error {
 		dst = enc.EncodeAll(text, dst)
 		return nil
 	})
@@ -51,7 +53,7 @@ func AppendText(dst, frame []byte, size uint32) ([]byte, error) {
 	}
 	begin := len(dst)
 	out := append(dst, make([]byte, size)...)[: begin : begin+int(size)]
-	err := openers.with(func(dec *zstd.Decoder) (err error) {
+	err := openers.With(func(dec *zstd.Decoder) (err error) {
 		out, err = dec.DecodeAll(frame, out)
 		return err
 	})

@@ -27,7 +27,7 @@ func resultOf(o *watchlog.Object) Result {
 	return Result{JSON: uint32(len(o.JSON())), Cells: uint32(len(o.Cells())), Sum: ChecksumOf(o)} //nolint:gosec // small
 }
 
-func patch(t testing.TB, base, o *watchlog.Object) []byte {
+func patchFor(t testing.TB, base, o *watchlog.Object) []byte {
 	t.Helper()
 	p, err := AppendPatch(nil, base, o)
 	if err != nil {
@@ -81,7 +81,7 @@ func TestPatchesGiveBackExactlyTheNewVersion(t *testing.T) {
 			if o.Size() > MaxPatched {
 				continue
 			}
-			json, got, err := Apply(base, patch(t, base, o), resultOf(o))
+			json, got, err := Apply(base, patchFor(t, base, o), resultOf(o))
 			if err != nil || !bytes.Equal(json, o.JSON()) || !bytes.Equal(got, o.Cells()) {
 				t.Fatalf("%d bytes, round %d: %v", size, i, err)
 			}
@@ -98,7 +98,7 @@ func TestPatchesAreSmall(t *testing.T) {
 	text := letters(rng, 1_000_000)
 	base := version(t, 9, string(text), "")
 	text[500_000] = 'A'
-	if p := patch(t, base, version(t, 10, string(text), "")); len(p) > 200 {
+	if p := patchFor(t, base, version(t, 10, string(text), "")); len(p) > 200 {
 		t.Errorf("one letter of a megabyte takes %d bytes", len(p))
 	}
 }
@@ -108,7 +108,7 @@ func TestWrongBaseIsNoticed(t *testing.T) {
 	base, wrong, o := version(t, 9, "one two three four five", ""), version(t, 9, "one two three four fife", ""),
 		version(t, 10, "one two three four five six", "")
 	for name, b := range map[string]*watchlog.Object{"another letter": wrong, "another length": version(t, 9, "", "")} {
-		if _, _, err := Apply(b, patch(t, base, o), resultOf(o)); !errors.Is(err, ErrPatch) {
+		if _, _, err := Apply(b, patchFor(t, base, o), resultOf(o)); !errors.Is(err, ErrPatch) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -117,7 +117,7 @@ func TestWrongBaseIsNoticed(t *testing.T) {
 func TestPatchThatMakesSomethingElse(t *testing.T) {
 	base := version(t, 9, "one two three", "")
 	o := version(t, 10, string(bytes.Repeat([]byte("0"), 1<<20)), `["x"]`)
-	p, want := patch(t, base, o), resultOf(o)
+	p, want := patchFor(t, base, o), resultOf(o)
 	for name, c := range map[string]struct {
 		patch []byte
 		want  Result
@@ -149,7 +149,7 @@ func TestPatchesAtTheSameTime(t *testing.T) {
 			for range 20 {
 				text := letters(rng, 5000)
 				base, o := version(t, 9, string(text), `["x"]`), version(t, 10, string(edit(rng, text)), `["y"]`)
-				json, cells, err := Apply(base, patch(t, base, o), resultOf(o))
+				json, cells, err := Apply(base, patchFor(t, base, o), resultOf(o))
 				if err != nil || !bytes.Equal(json, o.JSON()) || !bytes.Equal(cells, o.Cells()) {
 					t.Error(err)
 				}
@@ -163,7 +163,7 @@ func TestPatchesAtTheSameTime(t *testing.T) {
 func FuzzApply(f *testing.F) {
 	base, o := version(f, 9, "one two three four five", `["x"]`), version(f, 10, "one two three four five six", `["y"]`)
 	want := resultOf(o)
-	p := patch(f, base, o)
+	p := patchFor(f, base, o)
 	f.Add(p, want.JSON, want.Cells, want.Sum)
 	f.Add(p[:len(p)-3], want.JSON, want.Cells, want.Sum)
 	f.Fuzz(func(t *testing.T, p []byte, json, cells, sum uint32) {
@@ -185,7 +185,7 @@ func FuzzPatch(f *testing.F) {
 			return
 		}
 		base, o := version(t, 9, a, fmt.Sprintf("[%q]", cells)), version(t, 10, b, fmt.Sprintf("[%q]", cells+a))
-		json, c, err := Apply(base, patch(t, base, o), resultOf(o))
+		json, c, err := Apply(base, patchFor(t, base, o), resultOf(o))
 		if err != nil || !bytes.Equal(json, o.JSON()) || !bytes.Equal(c, o.Cells()) {
 			t.Fatal(err)
 		}
