@@ -53,7 +53,7 @@ type Agent struct {
 }
 
 // DefaultWindow is an edge's window for each resource, when none is given.
-var DefaultWindow = watchlog.Config{MaxBytes: 8 << 20, MaxEvents: 20_000}
+var DefaultWindow = watchlog.Config{MaxBytes: 8 << 20, MaxEvents: 100_000}
 
 // New opens the data directory. Errors: those of store.Open, and a required part of the configuration is missing.
 func New(cfg Config) (*Agent, error) {

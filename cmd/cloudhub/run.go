@@ -56,7 +56,7 @@ func runCommand() *cobra.Command {
 	f.BoolVar(&o.profiles, "profiling", false, "serve Go's profiles on --http-addr too, under /debug/pprof/")
 	f.StringVar(&o.scopes, "scopes", "", "YAML file that says which edge may hold what; read again when it changes (required)")
 	f.Int64Var(&o.window.MaxBytes, "window-bytes", 64<<20, "how much history each resource keeps, in bytes")
-	f.IntVar(&o.window.MaxEvents, "window-events", 100_000, "how much history each resource keeps, in events")
+	f.IntVar(&o.window.MaxEvents, "window-events", 1_000_000, "how much history each resource keeps, in events")
 	f.DurationVar(&o.progress, "progress-interval", 5*time.Second,
 		"how often edges hear that the hub is there; one that hears nothing for three times as long goes elsewhere")
 	f.DurationVar(&o.age, "max-session-age", time.Hour,

@@ -45,8 +45,9 @@
 //   - Sequence numbers of events have no holes; their positions never decrease and never exceed the resource's.
 //   - A body id is never used twice, so a page that a failing disk did not write can lose a body but not swap two.
 //
-// The window follows the accounting of watchlog.Config and is trimmed a little with each Apply, later than the log in
-// memory is: after a restart a watch can start from wherever it could before.
+// The window is bounded as watchlog.Config says, each version counted whole, as it is here, and trimmed a little with each
+// Apply. A log in memory packs its old versions and so reaches further back: after a restart a watch can start from what
+// whole versions have room for.
 //
 // # Crashes and damage
 //

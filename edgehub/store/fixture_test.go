@@ -143,6 +143,7 @@ type edge struct {
 	store *Store
 	log   *watchlog.Log
 	full  *watchlog.Log // the same without bounds: what really happened; nil when it isn't followed
+	whole wholeWindow
 }
 
 // newEdge returns an edge that knows pods and nothing else.
@@ -164,12 +165,53 @@ func (e *edge) commit(b watchlog.Batch) {
 // show commits a batch that is stored.
 func (e *edge) show(b watchlog.Batch) {
 	e.t.Helper()
+	e.whole.add(b, e.log.Rev() == 0)
 	if err := e.log.Commit(b); err != nil {
 		e.t.Fatal(err)
 	}
 	if err := e.full.Commit(b); err != nil {
 		e.t.Fatal(err)
 	}
+}
+
+// wholeWindow is what a window of whole versions, as the file has them, reaches back over.
+type wholeWindow struct {
+	events []*watchlog.Event
+	gaps   []watchlog.Gap
+	floor  uint64
+}
+
+func (w *wholeWindow) add(b watchlog.Batch, first bool) {
+	if first {
+		*w = wholeWindow{floor: b.Rev}
+		return
+	}
+	w.events = append(w.events, b.Events...)
+	if !b.Gap.Empty() {
+		w.gaps = append(w.gaps, b.Gap)
+	}
+}
+
+// floorWithin returns the smallest position that can be watched from within bounds.
+func (w *wholeWindow) floorWithin(c watchlog.Config) uint64 {
+	c = Options{Window: c}.withDefaults().Window
+	floor, bytes := w.floor, int64(0)
+	for i := len(w.events) - 1; i >= 0; i-- {
+		e := w.events[i]
+		if bytes += eventOverhead; e.Prev != nil {
+			bytes += int64(e.Prev.Size())
+		}
+		if bytes > c.MaxBytes || len(w.events)-i > c.MaxEvents {
+			floor = max(floor, e.Rev)
+			break
+		}
+	}
+	for _, g := range w.gaps {
+		if g.From < floor && floor < g.To {
+			floor = g.To
+		}
+	}
+	return floor
 }
 
 // live commits ops, each at its own position.
@@ -230,10 +272,11 @@ func (e *edge) verify() {
 	if e.log.Rev() == 0 {
 		return
 	}
-	if got.Oldest() > e.log.Oldest() {
-		e.t.Fatalf("watches from %d after a restart, from %d before", got.Oldest(), e.log.Oldest())
+	if want := e.whole.floorWithin(e.opts.Window); got.Oldest() > want {
+		e.t.Fatalf("watches from %d after a restart, from %d with whole versions", got.Oldest(), want)
 	}
-	for _, from := range []uint64{e.log.Oldest(), (e.log.Oldest() + e.log.Rev()) / 2, e.log.Rev()} {
+	oldest := max(got.Oldest(), e.log.Oldest())
+	for _, from := range []uint64{oldest, (oldest + e.log.Rev()) / 2, e.log.Rev()} {
 		e.same(from, watching(e.t, got, from), watching(e.t, e.log, from))
 	}
 	if e.full == nil {

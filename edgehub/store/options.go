@@ -42,7 +42,7 @@ const (
 // Defaults of watchlog.Config.
 const (
 	defaultMaxBytes  = 64 << 20
-	defaultMaxEvents = 100_000
+	defaultMaxEvents = 1_000_000
 )
 
 const defaultLockTimeout = time.Second

@@ -31,6 +31,7 @@ func benchLog(b *testing.B, n int) *Log {
 	if err := l.Load(c); err != nil {
 		b.Fatal(err)
 	}
+	b.Cleanup(func() { l.Close(nil) })
 	return l
 }
 

@@ -2,6 +2,7 @@ package watchlog
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 )
 
@@ -26,16 +27,18 @@ func (l *Log) SnapshotAt(rev uint64) (Snapshot, error) {
 		l.mu.RUnlock()
 		return Snapshot{l, s}, nil
 	}
+	if l.win.lastAt(rev)+1 < l.win.hotFirst() {
+		l.mu.RUnlock()
+		return l.rebuild(rev)
+	}
 	base, events, back := l.win.nearest(rev, cur)
 	l.mu.RUnlock()
 	s := l.replay(base, events, back, rev)
-	l.mu.Lock()
-	l.win.remember(s)
-	l.mu.Unlock()
+	l.remember(s, 0)
 	return Snapshot{l, s}, nil
 }
 
-// nearest returns a state and the events that lead from it to rev: forwards, or backwards when back is set. A gap in
+// nearest returns a state and the hot events that lead from it to rev: forwards, or backwards when back is set. A gap in
 // between does no harm: its events as a whole lead from its one end to the other.
 func (w *window) nearest(rev uint64, cur *state) (base *state, events []*Event, back bool) {
 	target := w.lastAt(rev)
@@ -51,12 +54,13 @@ func (w *window) nearest(rev uint64, cur *state) (base *state, events []*Event, 
 	return after, w.slice(target, after.seq), true
 }
 
-// slice returns the events with numbers in (from, to].
+// slice returns the events with numbers in (from, to], all of them hot, for use without the lock.
 func (w *window) slice(from, to uint64) []*Event {
 	if from == to {
 		return nil
 	}
-	return w.events[from+1-w.first : to+1-w.first]
+	first := w.hotFirst()
+	return slices.Clone(w.events[from+1-first : to+1-first])
 }
 
 // replay returns the state at rev, which events lead to from base.
@@ -77,18 +81,36 @@ func (l *Log) replay(base *state, events []*Event, back bool, rev uint64) *state
 	return s
 }
 
+// rebuilt is a state that was made for an exact read.
+type rebuilt struct {
+	state *state
+	bytes int64  // of the versions that were unpacked for it
+	until uint64 // number of the event with which it is forgotten
+}
+
 func (w *window) remembered(rev uint64) *state {
-	for _, s := range w.recent {
-		if s.rev == rev {
-			return s
+	for _, r := range w.recent {
+		if r.state.rev == rev {
+			return r.state
 		}
 	}
 	return nil
 }
 
-func (w *window) remember(s *state) {
+// remember keeps a rebuilt state, for which so many bytes were unpacked, for the next pages of the list: until others have
+// come, or the log has moved on.
+func (l *Log) remember(s *state, bytes int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := &l.win
 	if w.remembered(s.rev) != nil {
 		return
 	}
-	w.recent = append([]*state{s}, w.recent[:min(len(w.recent), keepRecent-1)]...)
+	keep := []rebuilt{{s, bytes, w.last() + maxHotEvents}}
+	for _, r := range w.recent {
+		if bytes += r.bytes; len(keep) < keepRecent && bytes <= l.cfg.MaxBytes/hotShare {
+			keep = append(keep, r)
+		}
+	}
+	w.recent = keep
 }

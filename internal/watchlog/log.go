@@ -10,9 +10,10 @@ import (
 
 // Config bounds the window of a log: how far back it can be watched from. The newest state is always kept whole.
 type Config struct {
-	// MaxBytes bounds the bytes that only the window keeps alive: previous versions and bookkeeping. 0 means 64 MiB.
+	// MaxBytes bounds the bytes that only the window keeps alive: previous versions, those of older events packed, and
+	// bookkeeping. 0 means 64 MiB, which reaches back some 500,000 heartbeats, whatever the size of the objects.
 	MaxBytes int64
-	// MaxEvents bounds the number of events. 0 means 100,000.
+	// MaxEvents bounds the number of events. 0 means 1,000,000.
 	MaxEvents int
 }
 
@@ -21,7 +22,7 @@ func (c Config) withDefaults() Config {
 		c.MaxBytes = 64 << 20
 	}
 	if c.MaxEvents == 0 {
-		c.MaxEvents = 100_000
+		c.MaxEvents = 1_000_000
 	}
 	return c
 }
@@ -31,6 +32,7 @@ type Log struct {
 	res   *Resource
 	dec   *Decoder
 	cfg   Config
+	hot   heat          // of cfg
 	ready chan struct{} // closed once the first state is in
 	done  chan struct{} // closed by Close
 
@@ -41,6 +43,9 @@ type Log struct {
 	// not known that it ever did.
 	lost atomic.Int64
 
+	packers  sync.WaitGroup // the goroutine that packs events, while there is one; Close waits for it
+	rebuilds sync.Mutex     // held by who rebuilds a state from packed events: one at a time
+
 	mu        sync.RWMutex // guards all below
 	win       window
 	interests map[Term]*interest // the terms that readers wait for; none without a reader
@@ -48,6 +53,7 @@ type Log struct {
 	commits   uint64             // how many batches were posted to interests
 	moved     chan struct{}      // closed when the position moves; nil while nobody waits
 	foreign   uint64             // positions up to here, where ahead of the log, may stem from another history
+	packing   bool               // a packer runs, and has not found yet that there is nothing to pack
 	err       error              // why the log was closed
 }
 
@@ -57,6 +63,7 @@ func New(r *Resource, c Config) *Log {
 		res: r, dec: NewDecoder(r), cfg: c.withDefaults(),
 		ready: make(chan struct{}), done: make(chan struct{}), interests: map[Term]*interest{},
 	}
+	l.hot = l.cfg.heat()
 	l.cur.Store(&state{})
 	return l
 }
@@ -183,6 +190,7 @@ func (l *Log) Load(c Content) error {
 	next.rev, next.seq = c.Rev, w.last()
 	l.win = w
 	l.win.trim(l.cfg)
+	l.startPacking()
 	l.publish(next)
 	close(l.ready)
 	return nil
@@ -213,6 +221,7 @@ func (l *Log) Commit(b Batch) error {
 		hit = l.post(b.Events, cur.seq)
 		l.win.keep(next)
 		l.win.trim(l.cfg)
+		l.startPacking()
 	}
 	l.publish(next)
 	l.mu.Unlock()
@@ -325,4 +334,5 @@ func (l *Log) Close(err error) {
 	}
 	l.mu.Unlock()
 	l.wakeAll()
+	l.packers.Wait()
 }

@@ -12,50 +12,75 @@ import (
 
 // model is the plain truth that a log is held against: every state it ever had, by position.
 type model struct {
-	t      *testing.T
-	rng    *rand.Rand
-	log    *Log
-	rev    uint64
-	uid    int
-	live   map[string]pod
-	states map[uint64]map[string]uint64 // position → key → version, for the positions a batch ended at
-	events []*Event
-	gaps   []Gap
+	t       *testing.T
+	rng     *rand.Rand
+	log     *Log
+	rev     uint64
+	uid     int
+	wait    bool // for the packer
+	live    map[string]pod
+	states  map[uint64]map[string]pod // position → key → version, for the positions a batch ended at
+	objects map[uint64]*Object        // by their revisions
+	events  []*Event
+	gaps    []Gap
+}
+
+// windows are what the model is held against: nothing packed, all but a few events, and whatever comes out of a packer
+// that is never waited for.
+var windows = []struct {
+	name string
+	hot  heat
+	wait bool
+}{
+	{"hot", heat{events: 1000, bytes: 1 << 30, step: 1}, false},
+	{"one hot", heat{events: 1, bytes: 1 << 30, step: 1}, true},
+	{"few hot", heat{events: 20, bytes: 1 << 30, step: 7}, true},
+	{"few bytes hot", heat{events: 1000, bytes: 8000, step: 1}, true},
+	{"packed meanwhile", heat{events: 10, bytes: 1 << 30, step: 1}, false},
 }
 
 // TestLogAgainstModel commits random exact and catch-up batches and holds exact lists, selections and readers of all
 // kinds against brute force.
 func TestLogAgainstModel(t *testing.T) {
-	for seed := range uint64(12) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			m := &model{
-				t: t, rng: rand.New(rand.NewPCG(seed, 7)), rev: 100, live: map[string]pod{},
-				states: map[uint64]map[string]uint64{}, log: loaded(t, 100, Config{MaxEvents: 150}),
-			}
-			m.states[100] = map[string]uint64{}
-			var readers []*modelReader
-			for range 200 {
-				m.step()
-				if m.rng.IntN(10) == 0 {
-					readers = append(readers, m.newReader())
+	for _, w := range windows {
+		for seed := range uint64(5) {
+			t.Run(fmt.Sprint(w.name, " ", seed), func(t *testing.T) {
+				m := &model{
+					t: t, rng: rand.New(rand.NewPCG(seed, 7)), rev: 100, live: map[string]pod{}, wait: w.wait, objects: map[uint64]*Object{},
+					states: map[uint64]map[string]pod{}, log: loaded(t, 100, Config{MaxEvents: 150}),
 				}
-				for _, r := range readers {
-					r.maybeRead()
-				}
-				if m.rng.IntN(4) == 0 {
-					m.checkExact()
-					m.checkSelect()
-				}
-			}
-			for _, r := range readers {
-				r.catchUp()
-				r.r.Close()
-			}
-			if len(m.log.interests) != 0 {
-				t.Errorf("interests without a reader: %d", len(m.log.interests))
-			}
-		})
+				m.log.hot = w.hot
+				m.states[100] = map[string]pod{}
+				m.run()
+			})
+		}
 	}
+}
+
+func (m *model) run() {
+	var readers []*modelReader
+	for range 200 {
+		m.step()
+		if m.rng.IntN(10) == 0 {
+			readers = append(readers, m.newReader())
+		}
+		for _, r := range readers {
+			r.maybeRead()
+		}
+		if m.rng.IntN(4) == 0 {
+			m.checkExact()
+			m.checkSelect()
+			checkWindow(m.t, m.log)
+		}
+	}
+	for _, r := range readers {
+		r.catchUp()
+		r.r.Close()
+	}
+	if len(m.log.interests) != 0 {
+		m.t.Errorf("interests without a reader: %d", len(m.log.interests))
+	}
+	m.log.Close(nil)
 }
 
 func (m *model) step() {
@@ -93,7 +118,9 @@ func (m *model) change() Op {
 		p.uid = fmt.Sprint("u", m.uid)
 	}
 	m.live[key] = p
-	return p.op(m.t, m.log.Decoder())
+	op := p.op(m.t, m.log.Decoder())
+	m.objects[p.rev] = op.Object
+	return op
 }
 
 func (m *model) catchup() {
@@ -106,7 +133,7 @@ func (m *model) catchup() {
 	var ops []Op
 	for key, p := range m.live {
 		if p.rev > from {
-			ops = append(ops, p.op(m.t, m.log.Decoder()))
+			ops = append(ops, Op{Key: key, Rev: p.rev, Object: m.objects[p.rev]})
 		}
 		delete(before, key)
 	}
@@ -119,16 +146,15 @@ func (m *model) catchup() {
 
 func (m *model) commit(b Batch) {
 	commit(m.t, m.log, b)
+	if m.wait {
+		m.log.packers.Wait()
+	}
 	m.events = append(m.events, b.Events...)
 	m.remember()
 }
 
 func (m *model) remember() {
-	state := map[string]uint64{}
-	for k, p := range m.live {
-		state[k] = p.rev
-	}
-	m.states[m.rev] = state
+	m.states[m.rev] = maps.Clone(m.live)
 }
 
 // hidden tells whether rev is strictly inside a gap.
@@ -149,13 +175,18 @@ func (m *model) checkExact() {
 		if err != nil {
 			m.t.Fatalf("list at %d (log %d to %d): %v", rev, m.log.Oldest(), m.log.Rev(), err)
 		}
-		got := map[string]uint64{}
+		if s.Len() != len(want) || s.Rev() != rev {
+			m.t.Fatalf("list at %d is of %d, has %d objects, want %d", rev, s.Rev(), s.Len(), len(want))
+		}
+		var on []string
 		for o := range s.All("") {
-			got[o.Key()] = o.Rev()
+			p := want[o.Key()]
+			sameObject(m.t, o, m.objects[p.rev])
+			if p.node == "n2" {
+				on = append(on, o.Key())
+			}
 		}
-		if !maps.Equal(got, want) || s.Rev() != rev {
-			m.t.Fatalf("list at %d is of %d: %v, want %v", rev, s.Rev(), got, want)
-		}
+		equal(m.t, "on n2", keys(s.Select(WithField("spec.nodeName", "n2"), "")), on)
 	}
 }
 
@@ -168,7 +199,7 @@ func (m *model) checkSelect() {
 		from := pick(m.rng, "", "a/", "a-b/p3", "c/p9", "d")
 		var want []string
 		for k, p := range m.live {
-			if k >= from && term.Matches(pods, p.object(m.t, m.log.Decoder())) {
+			if k >= from && term.Matches(pods, m.objects[p.rev]) {
 				want = append(want, k)
 			}
 		}
@@ -244,7 +275,7 @@ func (r *modelReader) catchUp() {
 func (r *modelReader) want() *Event {
 	for ; r.next < len(r.m.events); r.next++ {
 		e := r.m.events[r.next]
-		if len(r.terms) == 0 || slices.ContainsFunc(r.terms, func(t Term) bool { return t.matchesEvent(pods, e) }) {
+		if len(r.terms) == 0 || slices.ContainsFunc(r.terms, func(t Term) bool { return t.matchesEvent(pods, e.Object, e.Prev) }) {
 			return e
 		}
 	}
@@ -260,7 +291,7 @@ func (r *modelReader) read() bool {
 		unindexed := slices.ContainsFunc(r.r.terms, func(in *interest) bool {
 			return in.term.kind == everything || r.r.seq < in.since
 		})
-		if e := r.want(); !unindexed && (e == nil || slices.Contains(r.m.log.win.events, e)) {
+		if e := r.want(); !unindexed && (e == nil || uint64(r.next) >= r.m.log.win.first-1) {
 			r.m.t.Fatalf("cut although %v is there", e)
 		}
 		r.lost = true
@@ -270,9 +301,11 @@ func (r *modelReader) read() bool {
 		r.m.t.Fatal(err)
 	}
 	for _, e := range p.Events {
-		if w := r.want(); w != e {
-			r.m.t.Fatalf("got %s, want %v (terms %v)", describe(e), w, r.terms)
+		w := r.want()
+		if w == nil {
+			r.m.t.Fatalf("got %s, want none (terms %v)", describe(e), r.terms)
 		}
+		sameEvent(r.m.t, e, w)
 		if in := !p.Gap.Empty(); in && (e.Rev <= p.Gap.From || e.Rev > p.Gap.To) || !in && r.m.inGap(e.Rev) {
 			r.m.t.Fatalf("%s with gap %v", describe(e), p.Gap)
 		}
@@ -297,8 +330,8 @@ func pick[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
 // TestRestoredLogGoesOn: a log restored from what another held serves the same lists and watches.
 func TestRestoredLogGoesOn(t *testing.T) {
 	m := &model{
-		t: t, rng: rand.New(rand.NewPCG(3, 3)), rev: 100, live: map[string]pod{},
-		states: map[uint64]map[string]uint64{}, log: loaded(t, 100, Config{}),
+		t: t, rng: rand.New(rand.NewPCG(3, 3)), rev: 100, live: map[string]pod{}, objects: map[uint64]*Object{},
+		states: map[uint64]map[string]pod{}, log: loaded(t, 100, Config{}),
 	}
 	for range 100 {
 		m.step()
@@ -306,8 +339,13 @@ func TestRestoredLogGoesOn(t *testing.T) {
 	w := &m.log.win
 	c := Content{Objects: slices.Collect(m.log.Snapshot().All("")), Rev: m.rev, Floor: w.floor, History: w.events, Gaps: w.gaps}
 	again := New(pods, Config{})
+	again.hot = heat{events: 4, bytes: 1 << 30, step: 1}
 	if err := again.Load(c); err != nil {
 		t.Fatal(err)
+	}
+	again.packers.Wait()
+	if again.win.packed.n == 0 {
+		t.Fatal("nothing of the history was packed")
 	}
 	m.log = again
 	for range 20 {

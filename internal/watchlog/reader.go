@@ -111,24 +111,37 @@ func (r *Reader) Close() {
 // page with neither events nor More means that the reader has caught up. ErrCompacted when the window has left it
 // behind; the reason when the log is closed and everything was read.
 func (r *Reader) Read(dst []*Event) (Page, error) {
+	before := r.rev
+	p, u, err := r.look(dst)
+	if u == nil {
+		return p, err
+	}
+	if err := r.log.unpack(u); err != nil {
+		return Page{Rev: before}, err
+	}
+	return p, err
+}
+
+// look is Read, but for the events that are packed: their versions are planned and have to be made.
+func (r *Reader) look(dst []*Event) (Page, *unpacking, error) {
 	l := r.log
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	cur := l.cur.Load()
 	if !r.reach(l.win.first) {
-		return Page{Rev: r.rev}, fmt.Errorf("%w: event %d, the oldest is %d", ErrCompacted, r.seq+1, l.win.first)
+		return Page{Rev: r.rev}, nil, fmt.Errorf("%w: event %d, the oldest is %d", ErrCompacted, r.seq+1, l.win.first)
 	}
 	p := Page{Events: dst[:0], Gap: r.gap()}
 	end, endRev := r.stretch(p.Gap, cur)
-	r.collect(&p, end)
+	u := r.collect(&p, end)
 	if r.seq == end {
 		r.rev = max(r.rev, endRev)
 	}
 	p.Rev, p.More = r.rev, r.seq < cur.seq || r.rev < cur.rev
 	if l.err != nil && !p.More && len(p.Events) == 0 {
-		return p, l.err
+		return p, u, l.err
 	}
-	return p, nil
+	return p, u, nil
 }
 
 // reach tells whether everything wanted behind the cursor is still in the window, which begins with the event number
@@ -171,18 +184,28 @@ func (r *Reader) stretch(g Gap, cur *state) (uint64, uint64) {
 	return max(r.seq, w.lastAt(rev)), rev
 }
 
-// collect appends wanted events up to number end to the page and moves the cursor.
-func (r *Reader) collect(p *Page, end uint64) {
+// collect appends wanted events up to number end to the page and moves the cursor. It returns what is to be unpacked of
+// them, nil for nothing.
+func (r *Reader) collect(p *Page, end uint64) (u *unpacking) {
+	w := &r.log.win
 	for looked := 0; r.seq < end && looked < scanLimit; looked++ {
 		seq, indexed := r.next(end)
 		if seq > end {
 			r.seq = end
-			return
+			return u
 		}
-		e := r.log.win.at(seq)
-		if (indexed || r.wants(e)) && e.Rev > r.skip {
+		e, rev := w.hot(seq), uint64(0)
+		if e != nil {
+			rev = e.Rev
+		} else {
+			rev = w.cold(seq).rev
+		}
+		if rev > r.skip && (indexed || r.wants(e, seq)) {
 			if len(p.Events) == cap(p.Events) {
-				return
+				return u
+			}
+			if e == nil {
+				e, u = w.unpack(seq, u)
 			}
 			if len(p.Events) == 0 {
 				p.First = seq
@@ -191,17 +214,21 @@ func (r *Reader) collect(p *Page, end uint64) {
 		}
 		r.seq = seq
 		if p.Gap.Empty() {
-			r.passed(e)
+			r.passed(rev)
 		}
 	}
+	return u
 }
 
-// passed moves the position over e, unless more events share it.
-func (r *Reader) passed(e *Event) {
+// passed moves the position over an event at rev, unless more events share it.
+func (r *Reader) passed(rev uint64) {
 	w := &r.log.win
-	if r.seq == w.last() || w.at(r.seq+1).Rev != e.Rev {
-		r.rev = max(r.rev, e.Rev)
+	if r.seq < w.last() {
+		if next, _ := w.position(r.seq + 1); next == rev {
+			return
+		}
 	}
+	r.rev = max(r.rev, rev)
 }
 
 // next returns the number of the next event to look at, end+1 if there is none up to end, and whether an index says that
@@ -222,10 +249,16 @@ func (r *Reader) next(end uint64) (uint64, bool) {
 	return best, true
 }
 
-// wants tells whether e concerns one of the terms.
-func (r *Reader) wants(e *Event) bool {
+// wants tells whether the event with the number, e if it is hot, concerns one of the terms.
+func (r *Reader) wants(e *Event, seq uint64) bool {
+	var object, prev *Object
+	if e != nil {
+		object, prev = e.Object, e.Prev
+	} else {
+		object, prev = r.log.win.cold(seq).likes()
+	}
 	for _, in := range r.terms {
-		if in.term.matchesEvent(r.log.res, e) {
+		if in.term.matchesEvent(r.log.res, object, prev) {
 			return true
 		}
 	}

@@ -53,7 +53,7 @@ func (t Term) Matches(r *Resource, o *Object) bool {
 	}
 }
 
-// matchesEvent tells whether an event concerns the term: its object has it, or had it.
-func (t Term) matchesEvent(r *Resource, e *Event) bool {
-	return t.Matches(r, e.Object) || e.Prev != nil && e.Prev != e.Object && t.Matches(r, e.Prev)
+// matchesEvent tells whether an event of these versions concerns the term: its object has it, or had it.
+func (t Term) matchesEvent(r *Resource, object, prev *Object) bool {
+	return t.Matches(r, object) || prev != nil && prev != object && t.Matches(r, prev)
 }

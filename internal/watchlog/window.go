@@ -7,18 +7,24 @@ import (
 
 // window is the bounded run of events that lead to a log's current state. It is guarded by Log.mu.
 //
-// Events have consecutive numbers: events[i] has number first+i, counted from 1 over the life of the log.
+// Events have consecutive numbers, counted from 1 over the life of the log. The older ones are packed, those behind are hot.
 type window struct {
-	events []*Event
-	first  uint64 // number of events[0]; 0 while no event was ever there
-	floor  uint64 // the smallest position that can be watched from
-	bytes  int64  // what the events cost, see Event.cost
-	gaps   []Gap  // ascending, none below floor
+	packed packedRun
+	events []*Event // hot
+	first  uint64   // number of the oldest event; 0 while no event was ever there
+	floor  uint64   // the smallest position that can be watched from
+	bytes  int64    // what the events cost, see Event.cost and packedCost
+	// hotBytes is what the hot events cost.
+	hotBytes int64
+	chains   map[string]*chain // of the keys that packed events are of
+	pattern  *Object           // what objects that were deleted are packed against; nil until one is. Never changes then
+	unpacked unpackedEvents
+	gaps     []Gap // ascending, none below floor
 	// forgotten is the end of the last gap that was dropped from gaps. A reader that is still before it is told of one
 	// gap that ends there.
 	forgotten uint64
-	kept      []*state
-	recent    []*state // states rebuilt lately, newest first, for the pages of exact lists
+	kept      []*state  // on the way through the hot events: older ones would keep whole what is packed
+	recent    []rebuilt // states rebuilt lately, newest first, for the pages of exact lists
 }
 
 const (
@@ -50,6 +56,7 @@ func (w *window) push(e *Event) {
 	}
 	w.events = append(w.events, e)
 	w.bytes += e.cost()
+	w.hotBytes += e.cost()
 }
 
 // last returns the number of the newest event.
@@ -57,11 +64,34 @@ func (w *window) last() uint64 {
 	if w.first == 0 {
 		return 0
 	}
-	return w.first + uint64(len(w.events)) - 1
+	return w.hotFirst() + uint64(len(w.events)) - 1
 }
 
-// at returns the event with a number that is in the window.
-func (w *window) at(seq uint64) *Event { return w.events[seq-w.first] }
+// hotFirst returns the number of the oldest hot event.
+func (w *window) hotFirst() uint64 { return w.first + uint64(w.packed.n) } //nolint:gosec // not negative
+
+// len returns the number of events.
+func (w *window) len() int { return w.packed.n + len(w.events) }
+
+// hot returns the event with a number that is in the window, nil when it is packed.
+func (w *window) hot(seq uint64) *Event {
+	if first := w.hotFirst(); seq >= first {
+		return w.events[seq-first]
+	}
+	return nil
+}
+
+// cold returns the event with a number that is in the window and not hot.
+func (w *window) cold(seq uint64) *packedEvent { return w.packed.at(int(seq - w.first)) } //nolint:gosec // in the window
+
+// position returns the position of the event with a number that is in the window, and whether it was late.
+func (w *window) position(seq uint64) (rev uint64, late bool) {
+	if e := w.hot(seq); e != nil {
+		return e.Rev, e.Late
+	}
+	p := w.cold(seq)
+	return p.rev, p.late
+}
 
 func (w *window) append(b Batch) {
 	if !b.Gap.Empty() {
@@ -81,15 +111,9 @@ func (w *window) keep(s *state) {
 
 // trim drops the oldest events until the window is inside its bounds.
 func (w *window) trim(c Config) {
-	n := 0
-	for n < len(w.events) && (w.bytes > c.MaxBytes || len(w.events)-n > c.MaxEvents) {
-		w.bytes -= w.events[n].cost()
-		w.floor = max(w.floor, w.events[n].Rev)
-		w.events[n] = nil
-		n++
+	for w.len() > 0 && (w.bytes > c.MaxBytes || w.len() > c.MaxEvents) {
+		w.drop()
 	}
-	w.events = w.events[n:]
-	w.first += uint64(n)
 	if extra := len(w.gaps) - maxGaps; extra > 0 {
 		w.floor = max(w.floor, w.gaps[extra-1].To)
 	}
@@ -99,7 +123,38 @@ func (w *window) trim(c Config) {
 	w.forget()
 }
 
-// forget drops what lies below the floor.
+// drop takes the oldest event out.
+func (w *window) drop() {
+	if w.packed.n == 0 {
+		e := w.popHot()
+		w.floor = max(w.floor, e.Rev)
+		w.first++
+		return
+	}
+	p := w.packed.pop()
+	w.floor = max(w.floor, p.rev)
+	w.first++
+	w.bytes -= packedCost
+	if p.typ != Added {
+		w.bytes -= p.chain.pop()
+	}
+	if p.chain.events--; p.chain.events == 0 {
+		delete(w.chains, p.chain.key)
+		w.bytes -= chainCost
+	}
+}
+
+// popHot takes the oldest hot event from the others. The caller packs it or counts it as gone.
+func (w *window) popHot() *Event {
+	e := w.events[0]
+	w.events[0] = nil
+	w.events = w.events[1:]
+	w.bytes -= e.cost()
+	w.hotBytes -= e.cost()
+	return e
+}
+
+// forget drops what lies below the floor, and the states from before the hot events.
 func (w *window) forget() {
 	n := 0
 	for n < len(w.gaps) && w.gaps[n].To <= w.floor {
@@ -108,11 +163,15 @@ func (w *window) forget() {
 	}
 	w.gaps = w.gaps[n:]
 	n = 0
-	for n < len(w.kept) && (w.kept[n].rev < w.floor || w.kept[n].seq+1 < w.first) {
+	for n < len(w.kept) && (w.kept[n].rev < w.floor || w.kept[n].seq+1 < w.hotFirst()) {
 		w.kept[n] = nil
 		n++
 	}
 	w.kept = w.kept[n:]
+	for n := len(w.recent); n > 0 && w.recent[n-1].until < w.last(); n-- {
+		w.recent[n-1] = rebuilt{}
+		w.recent = w.recent[:n-1]
+	}
 }
 
 // gapAt returns the gap that hides positions right after rev, if any: From ≤ rev < To.
@@ -148,7 +207,10 @@ func (w *window) check(rev uint64) error {
 // events at rev itself are sent again, because the client may have come to rev before them.
 func (w *window) seek(rev uint64) uint64 {
 	seq := w.lastAt(rev)
-	for seq > 0 && seq >= w.first && w.at(seq).Rev == rev && w.at(seq).Late {
+	for seq > 0 && seq >= w.first {
+		if at, late := w.position(seq); at != rev || !late {
+			break
+		}
 		seq--
 	}
 	return seq
@@ -159,5 +221,8 @@ func (w *window) lastAt(rev uint64) uint64 {
 	if w.first == 0 {
 		return 0
 	}
-	return w.first + uint64(sort.Search(len(w.events), func(i int) bool { return w.events[i].Rev > rev })) - 1
+	if first := w.hotFirst(); len(w.events) > 0 && w.events[0].Rev <= rev {
+		return first + uint64(sort.Search(len(w.events), func(i int) bool { return w.events[i].Rev > rev })) - 1
+	}
+	return w.first + uint64(sort.Search(w.packed.n, func(i int) bool { return w.packed.at(i).rev > rev })) - 1
 }
