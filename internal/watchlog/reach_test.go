@@ -49,7 +49,7 @@ func fill(t testing.TB, l *Log, keys int, noise string, limit int) int {
 		}}); err != nil {
 			t.Fatal(err)
 		}
-		if i%500 == 0 {
+		if i%50 == 0 {
 			l.packers.Wait() // a real cluster beats more slowly than this
 		}
 	}

@@ -169,9 +169,9 @@ func unpack(base *Object, steps []version) (*Object, error) {
 		if i == 0 {
 			dst = nil
 		}
-		out, err := patch.Apply(dst, text, data, h.size())
+		out, err := h.text(dst, text, data)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errDamaged, err)
+			return nil, err
 		}
 		if i == 0 {
 			return steps[0].whole(out, h, check)

@@ -1,6 +1,7 @@
 package watchlog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type version struct {
 type header struct {
 	// dist is how many versions newer the base of the patch is; 0 when it is the window's pattern.
 	dist        uint64
+	frame       bool // the patch is a frame, not a splice; written as the lowest bit of dist
 	rev         uint64
 	json, cells uint64 // sizes
 }
@@ -37,23 +39,38 @@ const checkSize = 4 // a CRC-32C over JSON, cells and header
 // it is. like is left to the window.
 func packed(o, base *Object, dist uint32) version {
 	head := header{dist: uint64(dist), rev: o.rev, json: uint64(len(o.json)), cells: uint64(len(o.cells))}
-	var buf [4*binary.MaxVarintLen64 + checkSize]byte
-	b := head.append(buf[:0])
-	b = binary.BigEndian.AppendUint32(b, crc32.Update(o.sum, castagnoli, b))
-	data, err := patch.Append(make([]byte, 0, len(b)+o.Size()/64+64), base.text(), o.text())
+	b := head.sealed(make([]byte, 0, 96), o.sum)
+	if data, ok := patch.AppendSplice(b, base.text(), o.text(), min(maxSplice, o.Size()/2)); ok {
+		return version{data: bytes.Clone(data)}
+	}
+	head.frame = true
+	data, err := patch.Append(head.sealed(b[:0], o.sum), base.text(), o.text())
 	if err != nil || len(data) > o.Size()*3/4 {
 		return version{like: o}
 	}
-	return version{data: slices.Concat(b, data)}
+	return version{data: bytes.Clone(data)}
 }
+
+// maxSplice is how large a splice may be: a frame of the same would hardly be smaller.
+const maxSplice = 256
 
 func (o *Object) text() patch.Text { return patch.Text{Head: o.json, Tail: o.cells} }
 
 func (h header) append(dst []byte) []byte {
-	for _, n := range []uint64{h.dist, h.rev, h.json, h.cells} {
+	kind := h.dist << 1
+	if h.frame {
+		kind |= 1
+	}
+	for _, n := range [...]uint64{kind, h.rev, h.json, h.cells} {
 		dst = binary.AppendUvarint(dst, n)
 	}
 	return dst
+}
+
+// sealed appends the header to dst, which is empty, and the check for a version with the checksum sum.
+func (h header) sealed(dst []byte, sum uint32) []byte {
+	dst = h.append(dst)
+	return binary.BigEndian.AppendUint32(dst, crc32.Update(sum, castagnoli, dst))
 }
 
 // parse returns the parts of the data of a version. It fails with errDamaged.
@@ -66,14 +83,25 @@ func (v version) parse() (h header, check uint32, data []byte, err error) {
 		}
 		*p, rest = x, rest[n:]
 	}
+	h.dist, h.frame = h.dist>>1, h.dist&1 != 0
 	if len(rest) < checkSize || h.json > patch.Max || h.cells > patch.Max {
 		return h, 0, nil, fmt.Errorf("%w: no header", errDamaged)
 	}
 	return h, binary.BigEndian.Uint32(rest), rest[checkSize:], nil
 }
 
-// size returns the length of the version's text.
-func (h header) size() int64 { return int64(h.json + h.cells) } //nolint:gosec // each is at most patch.Max
+// text returns the version's text, in dst if that has room.
+func (h header) text(dst []byte, base patch.Text, data []byte) ([]byte, error) {
+	apply := patch.ApplySplice
+	if h.frame {
+		apply = patch.Apply
+	}
+	out, err := apply(dst, base, data, int64(h.json+h.cells)) //nolint:gosec // each is at most patch.Max
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return out, nil
+}
 
 // whole returns the version whose text is given. It fails with errDamaged unless that is what was packed.
 func (v version) whole(text []byte, h header, check uint32) (*Object, error) {
