@@ -89,6 +89,8 @@ type definitionHealth struct{ log *slog.Logger }
 func (h definitionHealth) requestFailed(err error) {
 	h.log.Debug("definitions can't be followed", "error", err)
 }
+func (h definitionHealth) resuming(context.Context) {}
+
 func (h definitionHealth) resumed()   {}
 func (h definitionHealth) redefined() {}
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -42,9 +43,10 @@ type fakeResource struct {
 	events  []fakeEvent
 	floor   uint64 // watches from before it are refused with 410
 
-	status      int  // what requests are answered with; 0 when served
-	noWatchList bool // sendInitialEvents is refused with 422
-	cutInitial  bool // a WatchList ends after its first event, without a bookmark
+	status      int           // what requests are answered with; 0 when served
+	noWatchList bool          // sendInitialEvents is refused with 422
+	stall       time.Duration // between the status of a watch and the error that its position is gone
+	cutInitial  bool          // a WatchList ends after its first event, without a bookmark
 	fault       chan struct{}
 	spell       func(rev uint64) string // how resourceVersions look
 	garbage     string                  // sent as the next event's object

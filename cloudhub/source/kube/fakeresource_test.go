@@ -119,7 +119,7 @@ func (f *fakeAPI) watch(w http.ResponseWriter, req *http.Request, r *fakeResourc
 	from, _ := strconv.ParseUint(q.Get("resourceVersion"), 10, 64)
 	f.mu.Lock()
 	f.watches++
-	fault, floor, rev := r.fault, r.floor, f.rev
+	fault, floor, rev, stall := r.fault, r.floor, f.rev, r.stall
 	f.mu.Unlock()
 	defer f.set(func() { f.watches-- })
 	switch {
@@ -139,6 +139,8 @@ func (f *fakeAPI) watch(w http.ResponseWriter, req *http.Request, r *fakeResourc
 			return
 		}
 	case from < floor:
+		_ = http.NewResponseController(w).Flush()
+		time.Sleep(stall)
 		s.send("ERROR", string(failure(http.StatusGone, "Expired", "too old resource version")))
 		return
 	}

@@ -34,8 +34,9 @@ type feed struct {
 
 	generation int64 // of the CRD that the state was last read under; recheck's once ready is closed
 
-	events    prometheus.Counter
-	condition condition
+	events     prometheus.Counter
+	condition  condition
+	resumption resumption
 
 	// Guarded by Kube.mu:
 	users  int
@@ -66,6 +67,7 @@ func (f *feed) run(ctx context.Context) {
 		lw.listAccept, lw.watchAccept = acceptTable, acceptTable
 	}
 	f.kube.runReflector(ctx, r, lw, f.store)
+	f.resumption.tasks.Wait()
 	f.proofs.wait()
 
 	cause := context.Cause(ctx)
@@ -102,7 +104,7 @@ func (f *feed) isOpen() bool {
 func (f *feed) requestFailed(err error) {
 	f.kube.metrics.failures.WithLabelValues(f.gr.String()).Inc()
 	f.store.past.doubt()
-	f.entries.SetLost(time.Now())
+	f.resumption.end(func() { f.entries.SetLost(time.Now()) })
 	if f.condition.set(failing, err) {
 		f.log.Warn("resource can't be followed, trying again", "error", err, "rev", f.entries.Rev())
 	}
@@ -133,7 +135,7 @@ func (f *feed) replaced(objects, delta int, first bool) {
 
 // lost hears that an event could not be stored.
 func (f *feed) lost(err error) {
-	f.entries.SetLost(time.Now())
+	f.resumption.end(func() { f.entries.SetLost(time.Now()) })
 	f.condition.set(failing, err)
 	f.log.Error("what the cloud said does not fit the log, reading everything again", "error", err)
 }
@@ -146,7 +148,11 @@ func (f *feed) rewound(err error) {
 
 // live notes that the log follows the cloud.
 func (f *feed) live() {
-	f.entries.SetFollowing()
+	f.resumption.end(f.entries.SetFollowing)
+	f.sayLive()
+}
+
+func (f *feed) sayLive() {
 	if f.condition.set(live, nil) {
 		f.log.Info("resource is live", "rev", f.entries.Rev(), "objects", f.entries.Snapshot().Len())
 	}

@@ -41,10 +41,12 @@ type frames struct {
 	lw     *listWatch
 
 	rows    *rowJoiner
-	long    []byte    // a line that outgrew r's buffer
-	initial bool      // the events that say what exists have not all come yet
-	moved   bool      // something came behind them
-	due     time.Time // before it the server does not end the watch of its own accord; zero when it may
+	long    []byte // a line that outgrew r's buffer
+	initial bool   // the events that say what exists have not all come yet
+	moved   bool   // something came behind them
+	// resuming is set until the stream has shown that it goes on from where the last one ended.
+	resuming bool
+	due      time.Time // before it the server does not end the watch of its own accord; zero when it may
 }
 
 func newFrames(ctx context.Context, cancel func(), body io.ReadCloser, lw *listWatch) *frames {
@@ -69,6 +71,10 @@ func (f *frames) Decode() (watch.EventType, runtime.Object, error) {
 	kind, object, err := f.event(line)
 	if err != nil {
 		f.lw.health.requestFailed(err)
+	}
+	if f.resuming && err == nil && kind != watch.Error {
+		f.resuming = false
+		f.lw.health.resumed()
 	}
 	f.moved = f.moved || !initial
 	return kind, object, err

@@ -23,10 +23,11 @@ import (
 // silent is the health of requests that nobody follows.
 type silent struct{ errs []error }
 
-func (s *silent) requestFailed(err error) { s.errs = append(s.errs, err) }
-func (s *silent) resumed()                {}
-func (s *silent) redefined()              {}
-func (s *silent) rewound(error)           {}
+func (s *silent) requestFailed(err error)  { s.errs = append(s.errs, err) }
+func (s *silent) resuming(context.Context) {}
+func (s *silent) resumed()                 {}
+func (s *silent) redefined()               {}
+func (s *silent) rewound(error)            {}
 
 func podResource() *watchlog.Resource {
 	return &watchlog.Resource{Version: "v1", Name: "pods", Kind: "Pod", ListKind: "PodList", Namespaced: true}

@@ -36,10 +36,11 @@ type listWatch struct {
 
 // health hears how requests went.
 type health interface {
-	requestFailed(err error) // a list or watch could not be opened, or a watch ended with an error
-	resumed()                // a watch goes on from where the last one ended
-	rewound(err error)       // the cloud was restored from a backup
-	redefined()              // the table has other columns than the resource had
+	requestFailed(err error)  // a list or watch could not be opened, or a watch ended with an error
+	resuming(context.Context) // a watch from where the last one ended was answered, and lasts as long as the context
+	resumed()                 // it goes on from there
+	rewound(err error)        // the cloud was restored from a backup
+	redefined()               // the table has other columns than the resource had
 }
 
 // lister returns lw in the form that reflectors take. A reflector uses WatchList with anything that does not say that it
@@ -63,9 +64,6 @@ func (lw *listWatch) lister() *cache.ListWatch {
 			if err != nil {
 				lw.health.requestFailed(err)
 				return nil, lw.inPlace(o, err)
-			}
-			if !isWatchList(o) {
-				lw.health.resumed()
 			}
 			return w, nil
 		},
@@ -167,7 +165,10 @@ func (lw *listWatch) watch(ctx context.Context, o metav1.ListOptions) (watch.Int
 	}
 	lw.relist.onAsk(cancel)
 	f := newFrames(reqCtx, cancel, body, lw)
-	f.initial = isWatchList(o)
+	if f.initial = isWatchList(o); !f.initial {
+		f.resuming = true
+		lw.health.resuming(reqCtx)
+	}
 	if o.TimeoutSeconds != nil {
 		f.due = time.Now().Add(time.Duration(*o.TimeoutSeconds-1) * time.Second)
 	}
