@@ -10,10 +10,20 @@ import (
 // errMissed is what is wrong with a patch whose base the edge does not hold, or that makes something else of it.
 var errMissed = errors.New("the patch is of another base")
 
+// keptChanges bounds the memory that an edge keeps for decoding.
+const keptChanges = 4
+
 // decode turns operations into changes. It returns the keys of those that are patches against something that is not held
-// as well; then none of the changes may be used. Only where the step is exact may there be patches.
+// as well; then none of the changes may be used. Only where the step is exact may there be patches. What it returns is
+// good until it is called again.
 func (l *link) decode(r *replica, operations []*tombolov1.Operation, exact bool) (changes []change, missed []string, err error) {
-	changes = make([]change, 0, len(operations))
+	changes = l.changes[:0]
+	if cap(changes) < len(operations) {
+		changes = make([]change, 0, len(operations))
+	}
+	if l.changes = nil; len(operations) <= keptChanges {
+		l.changes = changes
+	}
 	for _, op := range operations {
 		c, err := l.decodeOne(r, op, changes, exact)
 		switch {

@@ -38,6 +38,7 @@ type link struct {
 	said     []*replica             // the Hello's positions, by their numbers; nil once they are answered
 	awaited  []schema.GroupResource // of the scope, what has not been announced yet
 	message  *message               // the one that came last
+	changes  []change               // scratch of decode
 	retry    time.Duration          // how long the hub wants the edge to stay away
 	silence  time.Duration          // how long the hub may be silent; 0: for ever
 

@@ -3,6 +3,7 @@ package fleet
 import (
 	"errors"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -355,6 +356,35 @@ func TestPatchesApplyToWhatIsHeldByThen(t *testing.T) {
 	if !errors.Is(err, io.EOF) || s.Mismatches != 0 || s.Misses != 0 || s.Patches != 3 {
 		t.Errorf("%v, %+v", err, s)
 	}
+}
+
+// TestALivePatchTakesNoMemory: what thousands of edges are sent is decoded and applied by the first.
+func TestALivePatchTakesNoMemory(t *testing.T) {
+	e := oneEdge(t)
+	l := &link{e: e, stream: &script{t: t}, opened: func() {}}
+	for _, raw := range encoded(t, synced(t)) {
+		if err := l.receive(raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	patch := encoded(t, []*tombolov1.SyncResponse{batch(11, false, patchA(t, 5, 11))})[0]
+	r := e.replicas[0]
+	before, was := r.held["ns/a"], r.digest
+	step := func() {
+		r.held["ns/a"], r.digest, r.rev, l.received = before, was, 9, l.reported // as another edge, that is where this one was
+		if err := l.receive(patch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step()
+	first := r.held["ns/a"]
+	if n := testing.AllocsPerRun(100, step); n > 0 {
+		t.Errorf("%.1f allocations", n)
+	}
+	if r.held["ns/a"] != first || first.rev != 11 {
+		t.Errorf("version %d is held", r.held["ns/a"].rev)
+	}
+	runtime.KeepAlive(first)
 }
 
 func TestAPatchThatDoesNotApplyIsAskedForWhole(t *testing.T) {
