@@ -49,6 +49,9 @@ func (u *subscription) resumeHeld() bool {
 	if u.view, err = u.scope.View(u.log.Resource()); err != nil || u.view.Hash() != have.view || have.rev > u.log.Rev() {
 		return false
 	}
+	if u.log.Behind(have.rev) > maxResumed {
+		return false
+	}
 	u.projection = u.s.srv.projections.of(u.log, u.view)
 	match := u.match(have)
 	if match == differs {
@@ -67,6 +70,10 @@ func (u *subscription) resumeHeld() bool {
 	return true
 }
 
+// maxResumed is how many events an edge may be behind and still be told each of them. One that was away for longer, which a
+// log may still reach back over, is sent the newest versions: that is less, for it and for the hub.
+const maxResumed = 50_000
+
 // match is how what an edge holds at its position compares with what it should hold there.
 type match uint8
 
@@ -78,7 +85,7 @@ const (
 )
 
 func (u *subscription) match(have position) match {
-	if !have.told || have.rev == 0 {
+	if !have.told || have.rev == 0 || u.log.Behind(have.rev) > maxUndone {
 		return unknown
 	}
 	want, changed, err := u.projection.at(have.rev)

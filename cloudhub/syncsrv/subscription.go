@@ -217,7 +217,7 @@ func (u *subscription) plan(ctx context.Context) error {
 	case u.differs(have):
 		u.phase = awaiting
 		return u.announce(tombolov1.Plan_PLAN_RECONCILE, "")
-	case have.rev > 0:
+	case have.rev > 0 && u.log.Behind(have.rev) <= maxResumed:
 		reader, err := u.log.NewReader(have.rev, u, u.view.Terms()...)
 		if err == nil {
 			u.reader = reader

@@ -147,11 +147,35 @@ func BenchmarkExactList(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	i := uint64(0)
+	l.packers.Wait()
+	for name, from := range map[string]uint64{"hot": 5100 - uint64(len(l.win.events)), "packed": 200} {
+		b.Run(name, func(b *testing.B) {
+			i := uint64(0)
+			for b.Loop() {
+				i++
+				if _, err := l.SnapshotAt(from + i*37%1800); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkReadPacked reads pages of a window from its beginning, each of them once: nobody has read them before.
+func BenchmarkReadPacked(b *testing.B) {
+	l := New(pods, Config{MaxBytes: 256 << 20})
+	const n = 100_000
+	fill(b, l, 1000, noise(2000), n)
+	b.Cleanup(func() { l.Close(nil) })
+	buf := make([]*Event, 0, 64)
+	var r *Reader
 	for b.Loop() {
-		i++
-		if _, err := l.SnapshotAt(200 + i*37%4800); err != nil {
+		if r == nil || r.rev > 1_000_000+n-10_000 {
+			r, _ = l.NewReader(1_000_000, make(Signal, 1))
+		}
+		if p, err := r.Read(buf); err != nil || len(p.Events) != cap(buf) {
 			b.Fatal(err)
 		}
 	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/event")
 }

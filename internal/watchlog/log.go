@@ -160,6 +160,16 @@ func (l *Log) Lost() (since time.Time, lost bool) {
 	}
 }
 
+// Behind returns how many events the window has behind a position.
+func (l *Log) Behind(rev uint64) uint64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.win.len() == 0 {
+		return 0
+	}
+	return l.win.last() - l.win.lastAt(rev)
+}
+
 // LastChange returns the position of the newest event, 0 when the window has none. It is at most Rev, which moves without
 // events too.
 func (l *Log) LastChange() uint64 {

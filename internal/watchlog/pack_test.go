@@ -268,6 +268,20 @@ func TestClosedLogPacksNoMore(t *testing.T) {
 	}
 }
 
+func TestBehindCountsHotAndPackedEvents(t *testing.T) {
+	l := loaded(t, 10, Config{})
+	if n := l.Behind(5); n != 0 {
+		t.Errorf("%d events in an empty window", n)
+	}
+	l.hot = heat{events: 5, bytes: 1 << 30, step: 1}
+	heartbeats(t, l, 10)
+	for rev, want := range map[uint64]uint64{3: 20, 10: 20, 11: 19, 29: 1, 30: 0, 99: 0} {
+		if n := l.Behind(rev); n != want {
+			t.Errorf("%d events behind %d, want %d", n, rev, want)
+		}
+	}
+}
+
 // FuzzUnpack: whatever a packed version is made of, what comes out is what was packed, or an error.
 func FuzzUnpack(f *testing.F) {
 	d := NewDecoder(pods)

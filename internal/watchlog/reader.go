@@ -21,9 +21,9 @@ type Page struct {
 	// First and Last are the numbers in the log of the first and the last of Events, 0 when there are none. Readers of the
 	// same terms get the same events between the same two.
 	First, Last uint64
-	Rev    uint64   // everything wanted up to this position has been returned: what a bookmark may say
-	Gap    Gap      // the gap that the events, or the step to Rev, lie in; zero when exact
-	More   bool     // there is more to be read at once
+	Rev         uint64 // everything wanted up to this position has been returned: what a bookmark may say
+	Gap         Gap    // the gap that the events, or the step to Rev, lie in; zero when exact
+	More        bool   // there is more to be read at once
 }
 
 const (
