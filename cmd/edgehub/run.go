@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,7 +44,7 @@ func runCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&o.name, "name", "", "this edge's name; with TLS, the common name of its certificate (required, unless it has joined)")
-	f.StringSliceVar(&o.hubs, "hub", nil, "hubs to connect to, HOST:PORT[,HOST:PORT…], tried in turn (required, unless it has joined)")
+	f.StringSliceVar(&o.hubs, "hub", nil, "hubs to connect to, HOST:PORT[,HOST:PORT…], tried in an order of chance (required, unless it has joined)")
 	f.StringVar(&o.dataDir, "data-dir", "", "directory for everything that outlives the process (required)")
 	f.StringVar(&o.serve, "serve", "127.0.0.1:10550", "loopback address of the Kubernetes API")
 	f.StringVar(&o.http, "http-addr", "127.0.0.1:10551", "address of /metrics, /healthz and /readyz; empty for none")
@@ -92,7 +94,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	reg := obs.NewRegistry()
 	agent, err := edgehub.New(edgehub.Config{
-		Name: o.name, Hubs: o.hubs, DataDir: o.dataDir, Credentials: creds, Identity: id, Window: o.window, Probe: probe,
+		Name: o.name, Hubs: o.shuffledHubs(), DataDir: o.dataDir, Credentials: creds, Identity: id, Window: o.window, Probe: probe,
 		OnDemandExpiry: o.onDemandExpiry, Software: version, Logger: logger, Metrics: reg,
 	})
 	if err != nil {
@@ -100,6 +102,13 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	logger.Info("serving", "edge", o.name, "api", o.serving.Scheme()+"://"+serve.Addr().String(), "resources", len(agent.Logs()))
 	return edge.Run(ctx, edge.Config{Agent: agent, Serve: serve, TLS: tls, HTTP: ops, LocalReads: o.reads.Local(), Logger: logger, Metrics: reg})
+}
+
+// shuffledHubs returns the hubs in an order of chance: edges that are given the same list spread over it.
+func (o *runOptions) shuffledHubs() []string {
+	hubs := slices.Clone(o.hubs)
+	rand.Shuffle(len(hubs), func(i, j int) { hubs[i], hubs[j] = hubs[j], hubs[i] })
+	return hubs
 }
 
 func (o *runOptions) check() error {
