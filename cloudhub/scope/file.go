@@ -37,11 +37,16 @@ type Rule struct {
 	// another rule gives the edge a resource in any case, rules on demand say nothing of it.
 	OnDemand   bool     `json:"onDemand,omitempty"`
 	Namespaces []string `json:"namespaces,omitempty"` // with Resource "*", cluster-scoped resources are left out
+	// NamespaceSelector limits the rule to namespaces whose labels it selects. It excludes Namespaces.
+	NamespaceSelector string `json:"namespaceSelector,omitempty"`
 	// LabelSelector and FieldSelector are as in kubectl.
 	LabelSelector string `json:"labelSelector,omitempty"`
 	FieldSelector string `json:"fieldSelector,omitempty"`
 	// BoundToNode is a field, such as spec.nodeName, whose value must be one of the edge's nodes.
 	BoundToNode string `json:"boundToNode,omitempty"`
+	// ReferencedBy limits the rule to what objects of these resources refer to, which the edge may hold by its other rules:
+	// pods, serviceaccounts, persistentvolumeclaims, persistentvolumes.
+	ReferencedBy []string `json:"referencedBy,omitempty"`
 }
 
 // edgeName is replaced by the edge's name in nodes, namespaces and selectors.
@@ -185,6 +190,25 @@ func (f *File) For(edge string) Scope {
 		}
 	}
 	return s
+}
+
+// Bind returns the scope that rules make for an edge which stands for nodes; none means one that is called as the edge
+// is. It fails for a rule that can't be right, and for a name that could mean something in a selector.
+func Bind(edge string, nodes []string, rules []Rule) (Scope, error) {
+	if !plainName.MatchString(edge) {
+		return Scope{}, fmt.Errorf("%q can't be an edge's name", edge)
+	}
+	if len(nodes) == 0 {
+		nodes = []string{edge}
+	}
+	s := Scope{}
+	for i := range rules {
+		if err := rules[i].validate(); err != nil {
+			return Scope{}, fmt.Errorf("rule %d: %w", i+1, err)
+		}
+		s.rules = append(s.rules, rules[i].bind(edge, nodes))
+	}
+	return s, nil
 }
 
 // Changed returns a channel that is never closed: a File does not change.
