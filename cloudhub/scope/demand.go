@@ -18,9 +18,6 @@ const all = "*"
 // plural is what a resource that a wildcard covers may be called. A name with anything else in it is no resource's.
 var plural = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
-// secrets are never implied: whoever wants an edge to have them says so by name.
-var secrets = schema.GroupResource{Resource: "secrets"}
-
 // validateWildcard validates what is particular to a rule whose group or resource is all.
 func (r *Rule) validateWildcard() error {
 	switch {
@@ -32,6 +29,8 @@ func (r *Rule) validateWildcard() error {
 		return fmt.Errorf("fieldSelector: resource %q can't be selected by field", all)
 	case r.BoundToNode != "":
 		return fmt.Errorf("boundToNode: resource %q can't be selected by field", all)
+	case len(r.ReferencedBy) > 0:
+		return fmt.Errorf("referencedBy: nothing refers to resource %q", all)
 	}
 	return nil
 }
@@ -43,7 +42,8 @@ func (b bound) covers(gr schema.GroupResource) bool {
 	if !b.rule.isWildcard() {
 		return b.groupResource() == gr
 	}
-	return (b.rule.Group == all || b.rule.Group == gr.Group) && gr != secrets && plural.MatchString(gr.Resource)
+	return (b.rule.Group == all || b.rule.Group == gr.Group) && gr != secrets && // never implied: whoever wants an edge to have them says so by name
+		plural.MatchString(gr.Resource)
 }
 
 // Offers tells whether the edge may have a resource if it asks for it. Resources that it is to have in any case are not

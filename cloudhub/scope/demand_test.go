@@ -77,7 +77,7 @@ func TestWildcardRulesThatAreWrong(t *testing.T) {
 func TestViewOfAWildcard(t *testing.T) {
 	nodes := &watchlog.Resource{Version: "v1", Name: "nodes", Kind: "Node"}
 	s := rules(t, `{resource: "*", onDemand: true, namespaces: [shop], labelSelector: app=a}`)
-	v := view(t, s, pods())
+	v := view(t, s, podResource())
 	for _, p := range []pod{{ns: "shop", app: "a"}, {ns: "shop", app: "b"}, {ns: "other", app: "a"}} {
 		p.name = "p"
 		if want := p.ns == "shop" && p.app == "a"; v.Matches(p.object(t, 1)) != want {
@@ -95,10 +95,10 @@ func TestViewOfAWildcard(t *testing.T) {
 func TestWildcardWidensNothing(t *testing.T) {
 	narrow := rules(t, `{resource: pods, namespaces: [shop]}`)
 	wide := rules(t, `{resource: pods, namespaces: [shop]}, {group: "*", resource: "*", onDemand: true}, {resource: pods, onDemand: true}`)
-	if view(t, wide, pods()).Hash() != view(t, narrow, pods()).Hash() {
+	if view(t, wide, podResource()).Hash() != view(t, narrow, podResource()).Hash() {
 		t.Error("the view is another")
 	}
-	if v := view(t, wide, pods()); v.Matches(pod{ns: "other", name: "p"}.object(t, 1)) {
+	if v := view(t, wide, podResource()); v.Matches(pod{ns: "other", name: "p"}.object(t, 1)) {
 		t.Error("it holds what is not in the namespace")
 	}
 }
@@ -106,12 +106,12 @@ func TestWildcardWidensNothing(t *testing.T) {
 // TestViewIsTheSameHoweverItCame: a resource that was on demand and is now synced in any case, or the other way, is not
 // compared anew.
 func TestViewIsTheSameHoweverItCame(t *testing.T) {
-	want := view(t, rules(t, `{resource: pods, labelSelector: app=a}`), pods()).Hash()
+	want := view(t, rules(t, `{resource: pods, labelSelector: app=a}`), podResource()).Hash()
 	for _, text := range []string{
 		`{resource: pods, labelSelector: app=a, onDemand: true}`, `{resource: "*", labelSelector: app=a, onDemand: true}`,
 		`{group: "*", resource: "*", labelSelector: app=a, onDemand: true}`,
 	} {
-		if got := view(t, rules(t, text), pods()).Hash(); got != want {
+		if got := view(t, rules(t, text), podResource()).Hash(); got != want {
 			t.Errorf("%s: another hash", text)
 		}
 	}

@@ -153,14 +153,18 @@ func (r *Rule) validate() error {
 	case r.Resource != strings.ToLower(r.Resource) || strings.ContainsAny(r.Resource, "/. *"):
 		return fmt.Errorf("resource %q: the lower-case plural is needed, and the group apart", r.Resource)
 	}
+	if err := r.validateDynamic(); err != nil {
+		return err
+	}
 	for what, texts := range map[string][]string{
 		"namespaces": r.Namespaces, "labelSelector": {r.LabelSelector}, "fieldSelector": {r.FieldSelector},
+		"namespaceSelector": {r.NamespaceSelector},
 	} {
 		if err := known(what, texts); err != nil {
 			return err
 		}
 	}
-	_, err := r.bind("edge", nil).compile(nil)
+	_, err := r.bind("edge", nil).compile(nil, nil)
 	return err
 }
 
@@ -244,5 +248,6 @@ func (r Rule) bind(edge string, nodes []string) bound {
 	r.Namespaces = expand(r.Namespaces, edge)
 	r.LabelSelector = strings.ReplaceAll(r.LabelSelector, edgeName, edge)
 	r.FieldSelector = strings.ReplaceAll(r.FieldSelector, edgeName, edge)
+	r.NamespaceSelector = strings.ReplaceAll(r.NamespaceSelector, edgeName, edge)
 	return bound{rule: r, nodes: nodes}
 }

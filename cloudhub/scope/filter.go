@@ -3,6 +3,7 @@ package scope
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -13,7 +14,9 @@ import (
 
 // filter is a rule compiled for a resource: all its conditions must hold.
 type filter struct {
-	namespaces []string // none: any
+	namespaces []string // none: any, unless limited
+	limited    bool     // to namespaces, though there may be none
+	keys       []string // sorted: the only ones, unless nil
 	labels     labels.Selector
 	conditions []condition
 	terms      []watchlog.Term // every object that matches has at least one of them
@@ -27,8 +30,13 @@ type condition struct {
 }
 
 func (f *filter) matches(o *watchlog.Object) bool {
-	if len(f.namespaces) > 0 && !slices.Contains(f.namespaces, o.Namespace()) {
+	if (f.limited || len(f.namespaces) > 0) && !slices.Contains(f.namespaces, o.Namespace()) {
 		return false
+	}
+	if f.keys != nil {
+		if _, there := slices.BinarySearch(f.keys, o.Key()); !there {
+			return false
+		}
 	}
 	for i := range f.conditions {
 		c := &f.conditions[i]
@@ -39,8 +47,9 @@ func (f *filter) matches(o *watchlog.Object) bool {
 	return f.labels.Matches(o.Labels())
 }
 
-// compile compiles the rule for a resource; for nil it only finds out whether the rule can be right.
-func (b bound) compile(r *watchlog.Resource) (filter, error) {
+// compile compiles the rule for a resource, with what its inputs contribute; for no resource it only finds out whether the
+// rule can be right.
+func (b bound) compile(r *watchlog.Resource, known map[Input][]string) (filter, error) {
 	f := filter{namespaces: b.rule.Namespaces}
 	var err error
 	if f.labels, err = labels.Parse(b.rule.LabelSelector); err != nil {
@@ -53,7 +62,10 @@ func (b bound) compile(r *watchlog.Resource) (filter, error) {
 	if r == nil {
 		return f, nil
 	}
-	if len(f.namespaces) > 0 && !r.Namespaced {
+	if b.isDynamic() {
+		f.take(b, r, known)
+	}
+	if (f.limited || len(f.namespaces) > 0) && !r.Namespaced {
 		return f, fmt.Errorf("%s have no namespaces", r.GroupResource())
 	}
 	terms := newChoice(r)
@@ -75,7 +87,51 @@ func (b bound) compile(r *watchlog.Resource) (filter, error) {
 	terms.labels(f.labels)
 	terms.namespaces(f.namespaces)
 	f.terms = terms.best
+	if f.limited && len(f.namespaces) == 0 || f.keys != nil {
+		f.terms = termsOf(f.keys)
+	}
 	return f, nil
+}
+
+// take takes in what the rule's inputs contribute.
+func (f *filter) take(b bound, r *watchlog.Resource, known map[Input][]string) {
+	for _, in := range b.inputs(r.GroupResource()) {
+		if !in.Own() {
+			f.limited, f.namespaces = true, known[in]
+			continue
+		}
+		f.keys = append(f.keys, known[in]...)
+	}
+	if len(b.rule.ReferencedBy) > 0 {
+		f.keys = sortedUnique(f.keys)
+		if f.keys == nil {
+			f.keys = []string{}
+		}
+	}
+}
+
+// maxKeyTerms is how many objects are found by their keys one by one; more are, with others, by their namespaces.
+const maxKeyTerms = 256
+
+// termsOf returns terms that cover the objects with these keys, and one that covers nothing for none.
+func termsOf(keys []string) (terms []watchlog.Term) {
+	for _, key := range keys {
+		if len(keys) <= maxKeyTerms {
+			terms = append(terms, watchlog.WithKey(key))
+			continue
+		}
+		ns, _, namespaced := strings.Cut(key, "/")
+		if !namespaced {
+			return []watchlog.Term{watchlog.Everything()}
+		}
+		if t := watchlog.InNamespace(ns); !slices.Contains(terms, t) {
+			terms = append(terms, t)
+		}
+	}
+	if terms == nil {
+		return []watchlog.Term{watchlog.WithKey("")} // no object has it
+	}
+	return terms
 }
 
 // add adds a comparison of a field.

@@ -34,6 +34,9 @@ func (s Scope) Narrow(gr schema.GroupResource) (sel Selection, ok bool) {
 
 // selection returns what the rule says as one request would.
 func (b bound) selection() (Selection, bool) {
+	if b.isDynamic() {
+		return Selection{}, false
+	}
 	sel := Selection{Labels: b.rule.LabelSelector, Fields: b.rule.FieldSelector}
 	switch names := sortedUnique(b.rule.Namespaces); len(names) {
 	case 0:

@@ -38,22 +38,29 @@ func (s Scope) Resources() []schema.GroupResource {
 	return out
 }
 
-// View returns what the scope makes of a resource. It fails when a rule selects by a field that the resource does not
-// declare, and with ErrOutside when only wildcards cover it and none is for cluster-scoped resources, which it is.
-func (s Scope) View(r *watchlog.Resource) (View, error) {
+// View returns what the scope makes of a resource, with nothing that rules with inputs could cover: see Resolve. It fails
+// when a rule selects by a field that the resource does not declare, and with ErrOutside when only wildcards cover it and
+// none is for cluster-scoped resources, which it is.
+func (s Scope) View(r *watchlog.Resource) (View, error) { return s.view(r, nil) }
+
+// view is View with what inputs contribute.
+func (s Scope) view(r *watchlog.Resource, known map[Input][]string) (View, error) {
 	v := View{}
 	var parts []string
 	rules := s.rulesOf(r.GroupResource())
 	for _, b := range rules {
-		if b.rule.isWildcard() && len(b.rule.Namespaces) > 0 && !r.Namespaced {
+		if b.rule.isWildcard() && (len(b.rule.Namespaces) > 0 || b.rule.NamespaceSelector != "") && !r.Namespaced {
 			continue
 		}
-		f, err := b.compile(r)
+		f, err := b.compile(r, known)
 		if err != nil {
 			return View{}, fmt.Errorf("scope of %s: %w", r.GroupResource(), err)
 		}
 		v.filters = append(v.filters, f)
 		parts = append(parts, b.canonical(r.GroupResource()))
+		if b.isDynamic() {
+			parts = append(parts, strings.Join(f.keys, " ")+" in "+strings.Join(f.namespaces, " "))
+		}
 	}
 	if len(rules) > 0 && len(v.filters) == 0 {
 		return View{}, fmt.Errorf("%s: %w", r.GroupResource(), ErrOutside)

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 )
 
-func pods() *watchlog.Resource {
+func podResource() *watchlog.Resource {
 	return &watchlog.Resource{
 		Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true,
 		Fields: []watchlog.Field{
@@ -26,7 +26,7 @@ type pod struct{ ns, name, node, phase, app, tier string }
 
 func (p pod) object(t testing.TB, rev uint64) *watchlog.Object {
 	t.Helper()
-	o, err := watchlog.NewDecoder(pods()).Decode(fmt.Appendf(nil,
+	o, err := watchlog.NewDecoder(podResource()).Decode(fmt.Appendf(nil,
 		`{"metadata":{"name":%q,"namespace":%q,"uid":"u","resourceVersion":"%d","labels":{"app":%q,"tier":%q}},`+
 			`"spec":{"nodeName":%q},"status":{"phase":%q}}`, p.name, p.ns, rev, p.app, p.tier, p.node, p.phase))
 	if err != nil {
@@ -81,7 +81,7 @@ scopes:
 			t.Errorf("%s: %v, want %v", edge, got, want)
 		}
 	}
-	v := view(t, f.For("edge-2"), pods())
+	v := view(t, f.For("edge-2"), podResource())
 	for p, want := range map[pod]bool{
 		{ns: "x", name: "a", node: "edge-2"}:    true,
 		{ns: "x", name: "a", node: "edge-1"}:    false,
@@ -128,7 +128,7 @@ func TestParseRefuses(t *testing.T) {
 func TestViewRefusesFieldsThatTheResourceDoesNotHave(t *testing.T) {
 	for _, rule := range []string{`{resource: pods, fieldSelector: "spec.colour=red"}`, `{resource: pods, boundToNode: spec.host}`} {
 		f := mustParse(t, `{scopes: [{name: s, edges: [e], rules: [`+rule+`]}]}`)
-		if _, err := f.For("e").View(pods()); err == nil || !strings.Contains(err.Error(), "can't be selected by field") {
+		if _, err := f.For("e").View(podResource()); err == nil || !strings.Contains(err.Error(), "can't be selected by field") {
 			t.Errorf("%s: %v", rule, err)
 		}
 	}
@@ -142,7 +142,7 @@ func TestViewRefusesNamespacesOfWhatHasNone(t *testing.T) {
 }
 
 func TestEdgeNameStandsInNamespacesToo(t *testing.T) {
-	v := view(t, mustParse(t, "---\n# one document\n"+`{scopes: [{name: s, edges: ["*"], rules: [{resource: pods, namespaces: ["site-$(EDGE_NAME)"]}]}]}`).For("e"), pods())
+	v := view(t, mustParse(t, "---\n# one document\n"+`{scopes: [{name: s, edges: ["*"], rules: [{resource: pods, namespaces: ["site-$(EDGE_NAME)"]}]}]}`).For("e"), podResource())
 	if !v.Matches(pod{ns: "site-e", name: "a"}.object(t, 1)) || v.Matches(pod{ns: "site-x", name: "a"}.object(t, 1)) {
 		t.Error("not the edge's own namespace")
 	}
@@ -162,7 +162,7 @@ func TestEdgeNameCannotChangeWhatASelectorMeans(t *testing.T) {
 
 func TestHashIsOfTheRulesAlone(t *testing.T) {
 	hash := func(rules string) string {
-		return view(t, mustParse(t, `{scopes: [{name: s, edges: [e], rules: [`+rules+`]}]}`).For("e"), pods()).Hash()
+		return view(t, mustParse(t, `{scopes: [{name: s, edges: [e], rules: [`+rules+`]}]}`).For("e"), podResource()).Hash()
 	}
 	a, b := `{resource: pods, namespaces: [x, y]}`, `{resource: pods, labelSelector: "a=b"}`
 	if hash(a+","+b) != hash(b+`, {resource: pods, namespaces: [y, x]}`) {
@@ -174,10 +174,10 @@ func TestHashIsOfTheRulesAlone(t *testing.T) {
 	if hash(a) != hash(a+`, {resource: nodes}`) {
 		t.Error("rules of other resources matter")
 	}
-	later := pods()
+	later := podResource()
 	later.Version = "v2"
 	s := mustParse(t, `{scopes: [{name: s, edges: [e], rules: [`+a+`]}]}`).For("e")
-	if view(t, s, pods()).Hash() == view(t, s, later).Hash() {
+	if view(t, s, podResource()).Hash() == view(t, s, later).Hash() {
 		t.Error("another version has the same hash")
 	}
 	if n := len(view(t, s, pods()).Hash()); n > 22 {
@@ -217,8 +217,8 @@ func TestHashIsOfAllThatEdgesAreTold(t *testing.T) {
 	}
 }
 
-// reference is what a rule means, in the plainest words.
-type reference struct {
+// model is what a rule means, in the plainest words.
+type model struct {
 	namespaces    []string
 	app, node     string // "" is any
 	notPhase      string
@@ -227,7 +227,7 @@ type reference struct {
 	requireTierIn bool
 }
 
-func (r reference) matches(p pod) bool {
+func (r model) matches(p pod) bool {
 	return (len(r.namespaces) == 0 || slices.Contains(r.namespaces, p.ns)) &&
 		(r.app == "" || p.app == r.app) && (r.node == "" || p.node == r.node) &&
 		(r.notPhase == "" || p.phase != r.notPhase) && (r.name == "" || p.name == r.name) &&
@@ -235,7 +235,7 @@ func (r reference) matches(p pod) bool {
 		(!r.requireTierIn || p.tier == "t1" || p.tier == "t2")
 }
 
-func (r reference) rule() Rule {
+func (r model) rule() Rule {
 	out := Rule{Resource: "pods", Namespaces: r.namespaces}
 	var ls, fs []string
 	if r.app != "" {
@@ -270,10 +270,10 @@ func TestViewAgainstReference(t *testing.T) {
 		}
 	}
 	for range 3000 {
-		var refs []reference
+		var refs []model
 		s := Scope{}
 		for range 1 + rng.IntN(3) {
-			r := reference{
+			r := model{
 				app: pick("", "", "x"), node: pick("", "", "n1"), notPhase: pick("", "Failed"), name: pick("", "", "q"),
 				requireTierIn: rng.IntN(3) == 0,
 			}
@@ -286,8 +286,8 @@ func TestViewAgainstReference(t *testing.T) {
 			refs = append(refs, r)
 			s.rules = append(s.rules, r.rule().bind("e", r.boundTo))
 		}
-		v := view(t, s, pods())
-		in := func(p pod) bool { return slices.ContainsFunc(refs, func(r reference) bool { return r.matches(p) }) }
+		v := view(t, s, podResource())
+		in := func(p pod) bool { return slices.ContainsFunc(refs, func(r model) bool { return r.matches(p) }) }
 		before, after := randomPod(), randomPod()
 		after.ns, after.name = before.ns, before.name
 		checkObject(t, v, before, in(before), refs)
@@ -295,19 +295,19 @@ func TestViewAgainstReference(t *testing.T) {
 	}
 }
 
-func checkObject(t *testing.T, v View, p pod, want bool, refs []reference) {
+func checkObject(t *testing.T, v View, p pod, want bool, refs []model) {
 	t.Helper()
 	o := p.object(t, 1)
 	if v.Matches(o) != want {
 		t.Fatalf("%+v in %+v: %v", p, refs, !want)
 	}
-	found := slices.ContainsFunc(v.Terms(), func(term watchlog.Term) bool { return term.Matches(pods(), o) })
+	found := slices.ContainsFunc(v.Terms(), func(term watchlog.Term) bool { return term.Matches(podResource(), o) })
 	if want && !found {
 		t.Fatalf("%+v in %+v is not found by %v", p, refs, v.Terms())
 	}
 }
 
-func checkTransition(t *testing.T, v View, before, after pod, was, is bool, refs []reference) {
+func checkTransition(t *testing.T, v View, before, after pod, was, is bool, refs []model) {
 	t.Helper()
 	old, next := before.object(t, 1), after.object(t, 2)
 	for name, e := range map[string]*watchlog.Event{
@@ -336,7 +336,7 @@ func TestTermsAreTheNarrowest(t *testing.T) {
 		`{resource: pods, namespaces: [a]}, {resource: pods, labelSelector: "app!=x"}`:             {watchlog.Everything()},
 		`{resource: pods, namespaces: [a]}, {resource: pods, namespaces: [a], labelSelector: "x"}`: {watchlog.InNamespace("a")},
 	} {
-		v := view(t, mustParse(t, `{scopes: [{name: s, edges: [e], rules: [`+rule+`]}]}`).For("e"), pods())
+		v := view(t, mustParse(t, `{scopes: [{name: s, edges: [e], rules: [`+rule+`]}]}`).For("e"), podResource())
 		if !slices.Equal(v.Terms(), want) {
 			t.Errorf("%s: %v, want %v", rule, v.Terms(), want)
 		}
@@ -392,12 +392,12 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		v, err := file.For("edge-1").View(pods())
+		v, err := file.For("edge-1").View(podResource())
 		if err != nil {
 			return
 		}
 		o := pod{ns: "a", name: "p"}.object(t, 1)
-		if v.Matches(o) && !slices.ContainsFunc(v.Terms(), func(term watchlog.Term) bool { return term.Matches(pods(), o) }) {
+		if v.Matches(o) && !slices.ContainsFunc(v.Terms(), func(term watchlog.Term) bool { return term.Matches(podResource(), o) }) {
 			t.Fatal("an object of the view has none of its terms")
 		}
 	})

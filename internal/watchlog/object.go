@@ -1,6 +1,9 @@
 package watchlog
 
-import "strconv"
+import (
+	"strconv"
+	"sync/atomic"
+)
 
 // Object is one immutable version of a Kubernetes object: its identity, what selectors need, and its JSON exactly as
 // the cloud encoded it (compact, kind and apiVersion included, no trailing newline).
@@ -23,6 +26,8 @@ type Object struct {
 	metaStart, metaEnd uint32
 	sum                uint32 // CRC-32C of json and then cells
 	custom             bool   // Resource.Custom
+
+	memo atomic.Pointer[any] // see Memo
 }
 
 // Key returns "namespace/name", or "name" for a cluster-scoped object. Lists are ordered by the bytes of the key.
@@ -59,6 +64,18 @@ func (o *Object) Size() int { return len(o.json) + len(o.cells) }
 
 // Checksum returns the CRC-32C of the object's JSON and then its cells. It is computed once, when the object is decoded.
 func (o *Object) Checksum() uint32 { return o.sum }
+
+// Memo returns what build made of the object when it was first called; should two callers come at once, one of both results
+// stays. It is kept as long as the object is and counted nowhere, so it must be small. An object has one memo: that of who
+// decides what the log's readers may see.
+func (o *Object) Memo(build func(*Object) any) any {
+	if m := o.memo.Load(); m != nil {
+		return *m
+	}
+	made := build(o)
+	o.memo.CompareAndSwap(nil, &made)
+	return *o.memo.Load()
+}
 
 // AppendJSON appends the object's bytes to dst with rev as its resourceVersion, as kube-apiserver sends the last state
 // of an object that was deleted, or that left a watch's selector, at rev.

@@ -12,6 +12,9 @@ type Snapshot struct {
 	state *state
 }
 
+// Resource returns what the objects are.
+func (s Snapshot) Resource() *Resource { return s.log.res }
+
 // Rev returns the position of the snapshot, 0 while the log is not Ready.
 func (s Snapshot) Rev() uint64 { return s.state.rev }
 
