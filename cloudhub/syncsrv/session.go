@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tombolo-sync/tombolo/cloudhub/scope"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
@@ -33,8 +34,11 @@ type session struct {
 
 	hello  *tombolov1.Hello // nil once it was answered
 	subs   []*subscription
-	next   int // which of subs is the first to send more of its catch-up
-	lastID uint32
+	inputs []*input // that views of subs depend on
+	// resolver works out views for as long as a turn lasts; nil before it is needed.
+	resolver *scope.Resolver
+	next     int // which of subs is the first to send more of its catch-up
+	lastID   uint32
 	// held is what the edge said it holds, by resource, until the subscription has taken it over.
 	held map[schema.GroupResource]position
 	// demand is what the edge wants of what its scope offers on demand.
@@ -168,7 +172,8 @@ func (s *session) close() {
 	for _, u := range s.subs {
 		u.close()
 	}
-	s.subs = nil
+	closeInputs(s.inputs)
+	s.subs, s.inputs, s.resolver = nil, nil, nil
 }
 
 // subscribe brings the subscriptions in line with the edge's scope.

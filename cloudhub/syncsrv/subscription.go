@@ -113,20 +113,27 @@ func (u *subscription) open(ctx context.Context) {
 	u.letGo()
 	u.phase, u.retryAt, u.whole = opening, time.Time{}, nil
 	u.opens++
-	this := u.opens
+	this, sources := u.opens, u.scope.Sources(u.gr)
 	u.s.srv.wg.Go(func() {
 		log, release, err := u.s.srv.cfg.Source.Open(ctx, u.gr)
+		waiting := func(reason string) {
+			u.s.post(func(ctx context.Context) error { return u.wait(ctx, this, reason) })
+		}
 		if err == nil && !log.IsReady() {
-			u.s.post(func(ctx context.Context) error { return u.wait(ctx, this, "the hub is still loading it") })
+			waiting("the hub is still loading it")
 			select {
 			case <-log.Ready():
 			case <-log.Done():
 			case <-ctx.Done():
 			}
 		}
-		done := func(ctx context.Context) error { return u.opened(ctx, this, log, release, err) }
-		if !u.s.post(done) && release != nil {
-			release()
+		var inputs []*input
+		if err == nil {
+			inputs, err = u.s.openInputs(ctx, sources, waiting)
+		}
+		done := func(ctx context.Context) error { return u.opened(ctx, this, opened{log, release, inputs, err}) }
+		if !u.s.post(done) {
+			opened{release: release, inputs: inputs}.close()
 		}
 	})
 }
@@ -139,17 +146,33 @@ func (u *subscription) wait(ctx context.Context, this int, reason string) error 
 	return u.announce(tombolov1.Plan_PLAN_WAIT, reason)
 }
 
-// opened goes on with the log that an open came to.
-func (u *subscription) opened(ctx context.Context, this int, log *watchlog.Log, release func(), err error) error {
+// opened is what an open has come to.
+type opened struct {
+	log     *watchlog.Log
+	release func()
+	inputs  []*input
+	err     error
+}
+
+// close lets go of what nobody needs any more.
+func (o opened) close() {
+	if o.release != nil {
+		o.release()
+	}
+	closeInputs(o.inputs)
+}
+
+// opened goes on with what an open came to.
+func (u *subscription) opened(ctx context.Context, this int, o opened) error {
 	if ctx.Err() != nil || this != u.opens {
-		if release != nil {
-			release()
-		}
+		o.close()
 		return ctx.Err()
 	}
-	u.log, u.release = log, release
+	log, err := o.log, o.err
+	u.log, u.release = log, o.release
+	u.s.adopt(o.inputs)
 	if err == nil {
-		u.view, err = u.scope.View(log.Resource())
+		u.view, err = u.s.viewOf(u.scope, log.Resource())
 	}
 	if err != nil && u.refusable(err) {
 		return u.refuse(err.Error())
@@ -307,7 +330,7 @@ func (u *subscription) rescope(sc scope.Scope) bool {
 	if u.log == nil || u.phase == failed {
 		return u.phase == failed
 	}
-	view, err := sc.View(u.log.Resource())
+	view, err := u.s.viewOf(sc, u.log.Resource())
 	if err == nil && view.Hash() == u.view.Hash() {
 		return false
 	}

@@ -52,6 +52,7 @@ func (s *session) turn(k kind) (more bool) {
 func (s *session) run(ctx context.Context, k kind) (more bool, err error) {
 	now := time.Now()
 	s.blocked = false
+	s.forgetLooks()
 	if s.hello != nil {
 		if err := s.begin(ctx); err != nil {
 			return false, err
@@ -64,6 +65,9 @@ func (s *session) run(ctx context.Context, k kind) (more bool, err error) {
 		return false, err
 	}
 	if more, err = s.readMail(ctx, k); err != nil {
+		return false, err
+	}
+	if err := s.reconsider(ctx); err != nil {
 		return false, err
 	}
 	until, held := s.pace.holds(s.received.Load())

@@ -1,0 +1,342 @@
+package syncsrv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tombolo-sync/tombolo/cloudhub/scope"
+	"github.com/tombolo-sync/tombolo/cloudhub/source"
+	"github.com/tombolo-sync/tombolo/internal/watchlog"
+	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
+)
+
+// input is a resource that views of a session depend on: see scope.Input. It belongs to whose turn the session is.
+type input struct {
+	s  *session
+	gr schema.GroupResource
+	// log is nil when the cloud does not serve the resource.
+	log     *watchlog.Log
+	release func()
+	// snap is the state that this turn's views are worked out at; nil before the first look.
+	snap   *watchlog.Snapshot
+	reader *watchlog.Reader
+	terms  []watchlog.Term // of the reader
+	dirty  atomic.Bool     // the log may have something new; set by anybody
+}
+
+// Wake takes note that the log may have something new.
+func (in *input) Wake() {
+	if !in.dirty.Load() && !in.dirty.Swap(true) {
+		in.s.Wake()
+	}
+}
+
+func (in *input) close() {
+	if in.reader != nil {
+		in.reader.Close()
+	}
+	if in.release != nil {
+		in.release()
+	}
+	in.reader, in.release, in.log = nil, nil, nil
+}
+
+// openInputs opens the resources that a view depends on and waits until their first state is in; waiting is called when
+// that may take a while.
+func (s *session) openInputs(ctx context.Context, grs []schema.GroupResource, waiting func(reason string)) (out []*input, err error) {
+	for _, gr := range grs {
+		log, release, err := s.srv.cfg.Source.Open(ctx, gr)
+		if errors.Is(err, source.ErrUnknownResource) {
+			out = append(out, &input{s: s, gr: gr})
+			continue
+		}
+		if err == nil {
+			out = append(out, &input{s: s, gr: gr, log: log, release: release})
+			if !log.IsReady() {
+				waiting(fmt.Sprintf("the hub is still loading %s, on which it depends", gr))
+			}
+			err = loaded(ctx, log)
+		}
+		if err != nil {
+			closeInputs(out)
+			return nil, fmt.Errorf("what it depends on, %s: %w", gr, err)
+		}
+	}
+	return out, nil
+}
+
+// loaded waits until a log has its first state.
+func loaded(ctx context.Context, log *watchlog.Log) error {
+	select {
+	case <-log.Ready():
+		return nil
+	case <-log.Done():
+		return errors.New("it was closed while it was loading")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func closeInputs(inputs []*input) {
+	for _, in := range inputs {
+		in.close()
+	}
+}
+
+// adopt takes over inputs, but for those that are there already.
+func (s *session) adopt(inputs []*input) {
+	for _, in := range inputs {
+		if s.input(in.gr) != nil {
+			in.close()
+			continue
+		}
+		s.inputs = append(s.inputs, in)
+	}
+}
+
+func (s *session) input(gr schema.GroupResource) *input {
+	for _, in := range s.inputs {
+		if in.gr == gr {
+			return in
+		}
+	}
+	return nil
+}
+
+// errNoInput is why a view can't be told yet.
+var errNoInput = errors.New("a resource that the view depends on is not open")
+
+// viewOf returns what a scope makes of a resource, as of this turn.
+func (s *session) viewOf(sc scope.Scope, r *watchlog.Resource) (scope.View, error) {
+	if len(sc.Inputs(r.GroupResource())) == 0 {
+		return sc.View(r)
+	}
+	if s.resolver == nil {
+		s.resolver = &scope.Resolver{Scope: sc, Look: s.look, Fault: func(err error) { s.log.Debug("references", "err", err) }}
+	}
+	s.resolver.Scope = sc
+	view, err := s.resolver.View(r)
+	if err == nil {
+		err = s.followInputs(sc)
+	}
+	return view, err
+}
+
+// look returns the state of an input that this turn's views are worked out at.
+func (s *session) look(gr schema.GroupResource) (*watchlog.Snapshot, error) {
+	in := s.input(gr)
+	switch {
+	case in == nil:
+		return nil, fmt.Errorf("%w: %s", errNoInput, gr)
+	case in.log == nil:
+		return nil, nil
+	case in.snap == nil:
+		snap := in.log.Snapshot()
+		in.snap = &snap
+	}
+	return in.snap, nil
+}
+
+// forgetLooks makes the next view one of a new moment.
+func (s *session) forgetLooks() {
+	s.resolver = nil
+	for _, in := range s.inputs {
+		in.snap = nil
+	}
+}
+
+// followInputs has each input that was looked at wake the session when something happens that concerns it.
+func (s *session) followInputs(sc scope.Scope) error {
+	for _, in := range s.inputs {
+		if in.snap == nil {
+			continue
+		}
+		terms := []watchlog.Term{watchlog.Everything()}
+		if !s.isSelected(sc, in.gr) {
+			own, err := s.resolver.View(in.log.Resource())
+			if err != nil {
+				return err
+			}
+			terms = own.Terms()
+		}
+		if len(terms) == 0 {
+			terms = []watchlog.Term{watchlog.WithKey("")} // the edge may hold nothing of it: no object has that key
+		}
+		if in.reader != nil && slices.Equal(in.terms, terms) {
+			continue
+		}
+		reader, err := in.snap.NewReader(in, terms...)
+		if err != nil {
+			return err
+		}
+		if in.reader != nil {
+			in.reader.Close()
+		}
+		in.reader, in.terms = reader, terms
+		in.Wake() // for what has happened since the snapshot
+	}
+	return nil
+}
+
+// isSelected tells whether objects of an input count that are not the edge's own.
+func (s *session) isSelected(sc scope.Scope, gr schema.GroupResource) bool {
+	for _, u := range s.subs {
+		if slices.ContainsFunc(sc.Inputs(u.gr), func(in scope.Input) bool { return in.From == gr && !in.Own() }) {
+			return true
+		}
+	}
+	return false
+}
+
+// reconsider works the views out anew that depend on something which has happened.
+func (s *session) reconsider(ctx context.Context) error {
+	changed := false
+	for _, in := range s.inputs {
+		if !in.dirty.Load() || in.reader == nil {
+			continue
+		}
+		if s.full() {
+			s.blocked = true
+			return nil
+		}
+		in.dirty.Store(false)
+		concerned, err := in.read()
+		if err != nil {
+			if err := s.reopenInput(ctx, in, err); err != nil {
+				return err
+			}
+			continue
+		}
+		changed = changed || concerned
+	}
+	if !changed {
+		return nil
+	}
+	s.forgetLooks()
+	for _, u := range s.subs {
+		if u.log == nil || u.phase == failed || len(u.scope.Inputs(u.gr)) == 0 {
+			continue
+		}
+		view, err := s.viewOf(u.scope, u.log.Resource())
+		if errors.Is(err, errNoInput) {
+			continue // it is being opened
+		}
+		if err != nil {
+			err = u.fail(err)
+		} else if view.Hash() != u.view.Hash() {
+			err = u.amend(ctx, view)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read takes in what has happened and tells whether it may concern a view.
+func (in *input) read() (concerned bool, err error) {
+	kinds := in.s.inputsFrom(in.gr)
+	for {
+		page, err := in.reader.Read(in.s.buf)
+		if errors.Is(err, watchlog.ErrCompacted) {
+			in.reader.Close()
+			in.reader = nil // the next look makes another
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		for _, e := range page.Events {
+			concerned = concerned || slices.ContainsFunc(kinds, func(k scope.Input) bool { return k.Concerns(e) })
+		}
+		if !page.More && len(page.Events) == 0 {
+			return concerned, nil
+		}
+	}
+}
+
+// inputsFrom returns what views of the session take from a resource.
+func (s *session) inputsFrom(gr schema.GroupResource) (out []scope.Input) {
+	for _, u := range s.subs {
+		for _, in := range u.scope.Inputs(u.gr) {
+			if in.From == gr && !slices.Contains(out, in) {
+				out = append(out, in)
+			}
+		}
+	}
+	return out
+}
+
+// reopenInput opens anew what depends on an input whose log has ended.
+func (s *session) reopenInput(ctx context.Context, in *input, reason error) error {
+	s.log.Info("what views depend on was interrupted", "resource", in.gr, "reason", reason)
+	in.close()
+	s.inputs = slices.DeleteFunc(s.inputs, func(i *input) bool { return i == in })
+	s.resolver = nil
+	for _, u := range s.subs {
+		if slices.Contains(u.scope.Sources(u.gr), in.gr) && u.phase != opening && u.phase != failed {
+			if u.phase == live {
+				u.have.rev = u.sentRev
+			}
+			u.renumber()
+			u.open(ctx)
+		}
+	}
+	return nil
+}
+
+// amend goes over to another view of the same log.
+func (u *subscription) amend(ctx context.Context, view scope.View) error {
+	if u.phase == opening {
+		u.use(view) // before the plan
+		return nil
+	}
+	if u.phase == live {
+		u.have.rev = u.sentRev
+	}
+	before, err := u.log.SnapshotAt(u.sentRev)
+	if u.phase != live || u.stepOpen || err != nil {
+		u.renumber()
+		u.use(view)
+		return u.plan(ctx) // which is a reconcile
+	}
+	old := u.view
+	u.renumber()
+	u.use(view)
+	c, err := u.newCatchup()
+	if err != nil {
+		return u.fail(err)
+	}
+	// What the edge holds is known: it need not say it.
+	for o := range view.Objects(c.snap) {
+		c.digest.Add(o)
+		was := before.Get(o.Key())
+		if was == nil || !old.Matches(was) || was.UID() != o.UID() || was.Rev() != o.Rev() || was.Checksum() != o.Checksum() {
+			c.objects = append(c.objects, o)
+		}
+	}
+	for o := range old.Objects(before) {
+		if now := c.snap.Get(o.Key()); now == nil || !view.Matches(now) {
+			c.gone = append(c.gone, o.Key())
+		}
+	}
+	if err := u.announce(tombolov1.Plan_PLAN_CHANGES, ""); err != nil {
+		return err
+	}
+	u.start(&c.catchup, changing)
+	return nil
+}
+
+// use makes view the subscription's.
+func (u *subscription) use(view scope.View) {
+	old := u.projection
+	u.view, u.projection = view, u.s.srv.projections.of(u.log, view)
+	if old != nil {
+		old.release()
+	}
+}
