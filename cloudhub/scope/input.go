@@ -65,6 +65,20 @@ func (s Scope) Inputs(gr schema.GroupResource) []Input {
 	return slices.Compact(out)
 }
 
+// InputsFrom returns what any view of the scope takes from a resource, sorted.
+func (s Scope) InputsFrom(gr schema.GroupResource) []Input {
+	var out []Input
+	for _, b := range s.rules {
+		for _, in := range b.inputs(b.groupResource()) {
+			if in.From == gr {
+				out = append(out, in)
+			}
+		}
+	}
+	slices.SortFunc(out, compareInputs)
+	return slices.Compact(out)
+}
+
 // Sources returns the resources that must be known to tell the view of one, sorted: those of its inputs, and of theirs.
 func (s Scope) Sources(gr schema.GroupResource) []schema.GroupResource {
 	var out []schema.GroupResource

@@ -180,7 +180,7 @@ func TestHashIsOfTheRulesAlone(t *testing.T) {
 	if view(t, s, podResource()).Hash() == view(t, s, later).Hash() {
 		t.Error("another version has the same hash")
 	}
-	if n := len(view(t, s, pods()).Hash()); n > 22 {
+	if n := len(view(t, s, podResource()).Hash()); n > 22 {
 		t.Errorf("a hash of %d characters is dear for a position", n)
 	}
 }
@@ -189,7 +189,7 @@ func TestHashIsOfTheRulesAlone(t *testing.T) {
 // same.
 func TestHashIsOfAllThatEdgesAreTold(t *testing.T) {
 	s := mustParse(t, `{scopes: [{name: s, edges: [e], rules: [{resource: pods}]}]}`).For("e")
-	seen := map[string]string{view(t, s, pods()).Hash(): "nothing"}
+	seen := map[string]string{view(t, s, podResource()).Hash(): "nothing"}
 	for name, change := range map[string]func(*watchlog.Resource){
 		"version":          func(r *watchlog.Resource) { r.Version = "v2" },
 		"kind":             func(r *watchlog.Resource) { r.Kind = "Pot" },
@@ -207,7 +207,7 @@ func TestHashIsOfAllThatEdgesAreTold(t *testing.T) {
 		"a field less":     func(r *watchlog.Resource) { r.Fields = r.Fields[:1] },
 		"no fields at all": func(r *watchlog.Resource) { r.Fields = nil },
 	} {
-		r := pods()
+		r := podResource()
 		change(r)
 		hash := view(t, s, r).Hash()
 		if as := seen[hash]; as != "" {

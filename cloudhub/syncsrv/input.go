@@ -88,6 +88,21 @@ func closeInputs(inputs []*input) {
 	}
 }
 
+// heldInputs takes the resources that a view depends on without waiting, and tells whether it has all of them.
+func (s *session) heldInputs(grs []schema.GroupResource) bool {
+	for _, gr := range grs {
+		if s.input(gr) != nil {
+			continue
+		}
+		log, release, ok := s.srv.cfg.Held.Held(gr)
+		if !ok {
+			return false
+		}
+		s.adopt([]*input{{s: s, gr: gr, log: log, release: release}})
+	}
+	return true
+}
+
 // adopt takes over inputs, but for those that are there already.
 func (s *session) adopt(inputs []*input) {
 	for _, in := range inputs {
@@ -157,7 +172,7 @@ func (s *session) followInputs(sc scope.Scope) error {
 			continue
 		}
 		terms := []watchlog.Term{watchlog.Everything()}
-		if !s.isSelected(sc, in.gr) {
+		if slices.ContainsFunc(sc.InputsFrom(in.gr), scope.Input.Own) {
 			own, err := s.resolver.View(in.log.Resource())
 			if err != nil {
 				return err
@@ -183,20 +198,14 @@ func (s *session) followInputs(sc scope.Scope) error {
 	return nil
 }
 
-// isSelected tells whether objects of an input count that are not the edge's own.
-func (s *session) isSelected(sc scope.Scope, gr schema.GroupResource) bool {
-	for _, u := range s.subs {
-		if slices.ContainsFunc(sc.Inputs(u.gr), func(in scope.Input) bool { return in.From == gr && !in.Own() }) {
-			return true
-		}
-	}
-	return false
-}
-
 // reconsider works the views out anew that depend on something which has happened.
 func (s *session) reconsider(ctx context.Context) error {
 	changed := false
-	for _, in := range s.inputs {
+	var sc scope.Scope
+	for _, u := range s.subs {
+		sc = u.scope // they all have the same
+	}
+	for _, in := range slices.Clone(s.inputs) {
 		if !in.dirty.Load() || in.reader == nil {
 			continue
 		}
@@ -205,7 +214,7 @@ func (s *session) reconsider(ctx context.Context) error {
 			return nil
 		}
 		in.dirty.Store(false)
-		concerned, err := in.read()
+		concerned, err := in.read(sc)
 		if err != nil {
 			if err := s.reopenInput(ctx, in, err); err != nil {
 				return err
@@ -239,8 +248,8 @@ func (s *session) reconsider(ctx context.Context) error {
 }
 
 // read takes in what has happened and tells whether it may concern a view.
-func (in *input) read() (concerned bool, err error) {
-	kinds := in.s.inputsFrom(in.gr)
+func (in *input) read(sc scope.Scope) (concerned bool, err error) {
+	kinds := sc.InputsFrom(in.gr)
 	for {
 		page, err := in.reader.Read(in.s.buf)
 		if errors.Is(err, watchlog.ErrCompacted) {
@@ -258,18 +267,6 @@ func (in *input) read() (concerned bool, err error) {
 			return concerned, nil
 		}
 	}
-}
-
-// inputsFrom returns what views of the session take from a resource.
-func (s *session) inputsFrom(gr schema.GroupResource) (out []scope.Input) {
-	for _, u := range s.subs {
-		for _, in := range u.scope.Inputs(u.gr) {
-			if in.From == gr && !slices.Contains(out, in) {
-				out = append(out, in)
-			}
-		}
-	}
-	return out
 }
 
 // reopenInput opens anew what depends on an input whose log has ended.

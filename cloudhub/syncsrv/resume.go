@@ -42,11 +42,11 @@ func (u *subscription) resumeHeld() bool {
 		return false
 	}
 	var ok bool
-	if u.log, u.release, ok = u.s.srv.cfg.Held.Held(u.gr); !ok {
+	if u.log, u.release, ok = u.s.srv.cfg.Held.Held(u.gr); !ok || !u.s.heldInputs(u.scope.Sources(u.gr)) {
 		return false
 	}
 	var err error
-	if u.view, err = u.scope.View(u.log.Resource()); err != nil || u.view.Hash() != have.view || have.rev > u.log.Rev() {
+	if u.view, err = u.s.viewOf(u.scope, u.log.Resource()); err != nil || u.view.Hash() != have.view || have.rev > u.log.Rev() {
 		return false
 	}
 	if u.log.Behind(have.rev) > maxResumed {
