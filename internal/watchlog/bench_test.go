@@ -21,7 +21,7 @@ func benchLog(b *testing.B, n int) *Log {
 	c := Content{Rev: 100, Floor: 100}
 	shared := pod{"ns", "x", "u", "n", "a", 1}.big(b, l.Decoder())
 	for i := range n {
-		o := twin(shared)
+		o := shared.twin()
 		o.key = fmt.Sprintf("ns-%d/pod-%d", i%50, i)
 		o.nsLen = len(fmt.Sprintf("ns-%d", i%50))
 		o.uid = fmt.Sprint("u", i)
@@ -35,19 +35,10 @@ func benchLog(b *testing.B, n int) *Log {
 	return l
 }
 
-// twin returns another object with the same content.
-func twin(o *Object) *Object {
-	return &Object{
-		key: o.key, nsLen: o.nsLen, uid: o.uid, rev: o.rev, labels: o.labels, fields: o.fields, json: o.json, cells: o.cells,
-		revStart: o.revStart, revEnd: o.revEnd, itemStart: o.itemStart, metaStart: o.metaStart, metaEnd: o.metaEnd,
-		sum: o.sum, custom: o.custom,
-	}
-}
-
 // touch returns a batch that changes one object of the benchmark log.
 func touch(l *Log, i int, rev uint64) Batch {
 	prev := l.Snapshot().Get(fmt.Sprintf("ns-%d/pod-%d", i%50, i))
-	next := twin(prev)
+	next := prev.twin()
 	next.rev = rev
 	return Batch{Rev: rev, Events: []*Event{{Rev: rev, Shown: rev, Type: Modified, Object: next, Prev: prev}}}
 }

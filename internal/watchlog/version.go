@@ -109,19 +109,28 @@ func (v version) whole(text []byte, h header, check uint32) (*Object, error) {
 	if crc32.Update(sum, castagnoli, h.append(nil)) != check || uint64(len(text)) != h.json+h.cells {
 		return nil, fmt.Errorf("%w: %s: the checksum is another", errDamaged, v.like.key)
 	}
-	o := *v.like
+	o := v.like.twin()
 	o.rev, o.sum, o.json = h.rev, sum, text[:h.json:h.json]
 	if h.cells > 0 {
 		o.cells = text[h.json:]
 	}
-	return &o, nil
+	return o, nil
 }
 
 // bare returns o without bytes, revision and checksum.
 func (o *Object) bare() *Object {
-	b := *o
+	b := o.twin()
 	b.json, b.cells, b.rev, b.sum = nil, nil, 0, 0
-	return &b
+	return b
+}
+
+// twin returns another object with the same content.
+func (o *Object) twin() *Object {
+	return &Object{
+		key: o.key, nsLen: o.nsLen, uid: o.uid, rev: o.rev, labels: o.labels, fields: o.fields, json: o.json, cells: o.cells,
+		revStart: o.revStart, revEnd: o.revEnd, itemStart: o.itemStart, metaStart: o.metaStart, metaEnd: o.metaEnd,
+		sum: o.sum, custom: o.custom,
+	}
 }
 
 // isLike tells whether o differs from like in bytes, revision and checksum at most.
