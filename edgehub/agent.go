@@ -2,6 +2,7 @@
 package edgehub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,11 @@ type Agent struct {
 	store  *store.Store
 	client *session.Client
 	calls  *call.Client
-	keeper *identity.Keeper // nil: others see to the edge's certificate
+	log    *slog.Logger
+
+	id      *identity.Identity // nil: others see to the edge's certificate, as keeper
+	keeper  *identity.Keeper
+	rotated chan struct{} // has room for one signal: there is another certificate
 }
 
 // DefaultWindow is an edge's window for each resource, when none is given.
@@ -82,16 +87,29 @@ func New(cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	a := &Agent{store: st, client: client, calls: calls}
-	if cfg.Identity != nil {
-		a.keeper, err = identity.NewKeeper(identity.Config{
-			Identity: cfg.Identity, Hubs: cfg.Hubs, Link: client.Conn, Logger: cfg.Logger, Metrics: cfg.Metrics,
-		})
-		if err != nil {
-			return nil, errors.Join(err, st.Close())
-		}
+	a := &Agent{store: st, client: client, calls: calls, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))}
+	if err := a.keep(&cfg); err != nil {
+		return nil, errors.Join(err, st.Close())
 	}
 	return a, nil
+}
+
+// keep has the edge's certificate kept current, if it is the agent's to do so.
+func (a *Agent) keep(cfg *Config) (err error) {
+	if cfg.Identity == nil {
+		return nil
+	}
+	a.id, a.rotated = cfg.Identity, make(chan struct{}, 1)
+	a.keeper, err = identity.NewKeeper(identity.Config{
+		Identity: cfg.Identity, Hubs: cfg.Hubs, Link: a.client.Conn, Logger: cfg.Logger, Metrics: cfg.Metrics,
+		Rotated: func() {
+			select {
+			case a.rotated <- struct{}{}:
+			default: // a signal is waiting already
+			}
+		},
+	})
+	return err
 }
 
 // Calls answers requests from the cloud, through the hub, while there is a way to it.
@@ -122,7 +140,22 @@ func (a *Agent) sync(ctx context.Context) error {
 	defer cancel()
 	keeping.Go(func() { a.keeper.Run(ctx) })
 	<-a.keeper.Settled()
+	keeping.Go(func() { a.goOver(ctx) })
 	return a.client.Run(ctx)
+}
+
+// goOver has the session go over to each certificate that the edge takes into use.
+func (a *Agent) goOver(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.rotated:
+		}
+		if err := a.client.Renew(ctx, a.id.Transport()); err != nil && ctx.Err() == nil {
+			a.log.Error("no session with the new certificate, the one before goes on as long as it can", "err", err)
+		}
+	}
 }
 
 // Log returns the log of a resource, apidoc.ErrUnknownResource when the edge does not hold it.

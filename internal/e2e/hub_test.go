@@ -41,6 +41,7 @@ type hubConfig struct {
 	kubeconfig string
 	scopes     string // default defaultScopes
 	args       []string
+	transport  []string // default --insecure-dev
 	edgeArgs   []string // of the edge in a site
 }
 
@@ -53,6 +54,9 @@ func newHub(t testing.TB, cfg hubConfig) *hub {
 	if cfg.scopes == "" {
 		cfg.scopes = defaultScopes
 	}
+	if cfg.transport == nil {
+		cfg.transport = []string{"--insecure-dev"}
+	}
 	ports := freePorts(t, 3)
 	h := &hub{sync: ports[0], http: "http://" + ports[1]}
 	dir := t.TempDir()
@@ -60,7 +64,8 @@ func newHub(t testing.TB, cfg hubConfig) *hub {
 	if err := os.WriteFile(scopes, []byte(cfg.scopes), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"run", "--sync-addr", ports[0], "--http-addr", ports[1], "--scopes", scopes, "--progress-interval", "1s", "--insecure-dev"}
+	args := []string{"run", "--sync-addr", ports[0], "--http-addr", ports[1], "--scopes", scopes, "--progress-interval", "1s"}
+	args = append(args, cfg.transport...)
 	if cfg.kubeconfig != "" {
 		args = append(args, "--kubeconfig", cfg.kubeconfig)
 	} else {
