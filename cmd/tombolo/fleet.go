@@ -54,7 +54,7 @@ func fleetCommand() *cobra.Command {
 	f.StringVar(&o.caFile, "tls-ca", "", "PEM file with the CA that the hubs' certificates are signed by")
 	f.StringVar(&o.caKey, "ca-key", "", "PEM file with that CA's key, to make the edges' certificates: for labs")
 	f.BoolVar(&o.insecure, "insecure-dev", false, "no TLS and no authentication; on loopback addresses only")
-	f.Float64Var(&o.fleet.ConnectRate, "connect-rate", 200, "connections begun a second; 0: all at once")
+	f.Float64Var(&o.fleet.ConnectRate, "connect-rate", 200, "edges that begin to connect a second; 0: all at once")
 	f.DurationVar(&o.duration, "duration", 0, "how long to run; 0: until interrupted")
 	f.DurationVar(&o.storm, "reconnect-storm", 0, "cut all connections at once each time so much has passed; 0: never")
 	f.IntVar(&o.fleet.Stuck, "stuck", 0, "how many of the edges stop reading once they have caught up")

@@ -19,7 +19,8 @@ type Config struct {
 	Hubs []string
 	// TLS returns an edge's, anew for each connection; the session cache is the fleet's own. nil is for plaintext.
 	TLS func(edge string) *tls.Config
-	// ConnectRate bounds the connections that are begun a second. 0: no bound.
+	// ConnectRate bounds the edges that begin to connect a second. 0: no bound. Edges that were connected come back as soon
+	// as edgehubs do.
 	ConnectRate float64
 	// Stuck is how many edges, the last ones, stop reading for good once they have caught up.
 	Stuck int

@@ -33,10 +33,10 @@ type edge struct {
 
 // run keeps the edge connected until ctx ends. It fails with ErrNonsense only.
 func (e *edge) run(ctx context.Context) error {
+	if e.f.pace.Wait(ctx) != nil {
+		return nil //nolint:nilerr // ctx has ended
+	}
 	for bound := time.Duration(0); ; {
-		if e.f.pace.Wait(ctx) != nil {
-			return nil //nolint:nilerr // ctx has ended
-		}
 		hub := e.f.cfg.Hubs[e.turn%len(e.f.cfg.Hubs)]
 		l := &link{e: e}
 		err := e.connect(ctx, hub, l)

@@ -20,7 +20,8 @@ type Files struct {
 // Given tells whether any file is named.
 func (f Files) Given() bool { return f != Files{} }
 
-// Client returns the TLS configuration of a side that connects. The certificate is read again when its file changes.
+// Client returns the TLS configuration of a side that connects, and resumes sessions. The certificate is read again when its
+// file changes.
 // Errors: a file is not named, can't be read, or does not hold what it should.
 func (f Files) Client() (*tls.Config, error) {
 	pair, pool, err := f.load()
@@ -28,7 +29,7 @@ func (f Files) Client() (*tls.Config, error) {
 		return nil, err
 	}
 	return &tls.Config{
-		MinVersion: tls.VersionTLS13, RootCAs: pool,
+		MinVersion: tls.VersionTLS13, RootCAs: pool, ClientSessionCache: &tickets{pair: pair},
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return pair.get() },
 	}, nil
 }

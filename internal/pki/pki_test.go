@@ -15,8 +15,21 @@ import (
 // names connects a client to a server and returns the common name that each sees of the other.
 func names(t *testing.T, server, client *tls.Config) (seenByServer, seenByClient string, err error) {
 	t.Helper()
+	s, c, err := connect(t, server, client)
+	if err != nil {
+		return "", "", err
+	}
+	return s.PeerCertificates[0].Subject.CommonName, c.PeerCertificates[0].Subject.CommonName, nil
+}
+
+// connect connects a client to a server and returns what each sees.
+func connect(t *testing.T, server, client *tls.Config) (seenByServer, seenByClient tls.ConnectionState, err error) {
+	t.Helper()
+	none := tls.ConnectionState{}
 	client.ServerName = "localhost"
-	a, b := net.Pipe()
+	a, b := link(t) // both sides may write at once, which a net.Pipe has no room for
+	defer a.Close() //nolint:errcheck // a test's connection
+	defer b.Close() //nolint:errcheck // likewise
 	deadline := time.Now().Add(10 * time.Second)
 	_ = a.SetDeadline(deadline)
 	_ = b.SetDeadline(deadline)
@@ -24,21 +37,40 @@ func names(t *testing.T, server, client *tls.Config) (seenByServer, seenByClient
 	done := make(chan error, 1)
 	go func() {
 		err := srv.Handshake()
+		if err == nil {
+			_, err = srv.Write([]byte{1})
+		}
 		_ = a.SetDeadline(time.Now().Add(100 * time.Millisecond)) // for the alert, if any
 		done <- err
 		if err != nil {
 			_ = a.Close()
 		}
 	}()
-	clientErr := cli.Handshake()
+	_, clientErr := cli.Read(make([]byte, 1)) // what comes before that byte is a ticket
 	if err := <-done; err != nil {
-		return "", "", err
+		return none, none, err
 	}
 	if clientErr != nil {
-		return "", "", clientErr
+		return none, none, clientErr
 	}
-	return srv.ConnectionState().PeerCertificates[0].Subject.CommonName,
-		cli.ConnectionState().PeerCertificates[0].Subject.CommonName, nil
+	return srv.ConnectionState(), cli.ConnectionState(), nil
+}
+
+// link returns the two ends of a connection.
+func link(t *testing.T) (a, b net.Conn) {
+	t.Helper()
+	lis, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lis.Close() //nolint:errcheck // it has served
+	if b, err = (&net.Dialer{}).DialContext(t.Context(), "tcp", lis.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if a, err = lis.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	return a, b
 }
 
 func TestMutualTLSAndReplacementWithoutRestart(t *testing.T) {
