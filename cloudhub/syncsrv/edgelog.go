@@ -1,9 +1,6 @@
 package syncsrv
 
-import (
-	"context"
-	"log/slog"
-)
+import "log/slog"
 
 // edgeLog logs what concerns an edge. It is small, unlike a logger that has the edge's name among its attributes: there is
 // one for each session.
@@ -12,20 +9,16 @@ type edgeLog struct {
 	edge string
 }
 
-func (l edgeLog) write(level slog.Level, msg string, args []any) {
-	if ctx := context.Background(); l.log.Enabled(ctx, level) {
-		l.log.With("edge", l.edge).Log(ctx, level, msg, args...)
-	}
-}
+func (l edgeLog) named(args []any) []any { return append([]any{"edge", l.edge}, args...) }
 
-// Debug, Info, Warn and Error are slog's.
-func (l edgeLog) Debug(msg string, args ...any) { l.write(slog.LevelDebug, msg, args) }
+// Debug is slog's.
+func (l edgeLog) Debug(msg string, args ...any) { l.log.Debug(msg, l.named(args)...) }
 
 // Info is slog's.
-func (l edgeLog) Info(msg string, args ...any) { l.write(slog.LevelInfo, msg, args) }
+func (l edgeLog) Info(msg string, args ...any) { l.log.Info(msg, l.named(args)...) }
 
 // Warn is slog's.
-func (l edgeLog) Warn(msg string, args ...any) { l.write(slog.LevelWarn, msg, args) }
+func (l edgeLog) Warn(msg string, args ...any) { l.log.Warn(msg, l.named(args)...) }
 
 // Error is slog's.
-func (l edgeLog) Error(msg string, args ...any) { l.write(slog.LevelError, msg, args) }
+func (l edgeLog) Error(msg string, args ...any) { l.log.Error(msg, l.named(args)...) }
