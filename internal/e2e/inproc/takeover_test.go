@@ -220,7 +220,9 @@ func TestRenewLeavesNoHole(t *testing.T) {
 }
 
 // badCredentials are those of a certificate that is not accepted.
-type badCredentials struct{ credentials.TransportCredentials }
+type badCredentials struct {
+	credentials.TransportCredentials
+}
 
 func (badCredentials) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return nil, nil, errors.New("remote error: tls: bad certificate")
@@ -270,4 +272,40 @@ func TestRenewWaitsForAHub(t *testing.T) {
 		t.Error(err)
 	}
 	e.waitFor(c.put("b", "u", "n"))
+}
+
+// TestDrainTellsWhetherThereIsAnotherHub: only then is it of use to let calls go on.
+func TestDrainTellsWhetherThereIsAnotherHub(t *testing.T) {
+	for _, others := range []int{0, 1} {
+		t.Run(fmt.Sprint(others), func(t *testing.T) {
+			c, first, second := twins(t)
+			sc := newScopes(t, allPods)
+			srv, err := syncsrv.New(syncsrv.Config{Source: first, Scopes: sc, Credentials: insecure.NewCredentials(), Insecure: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			lis, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			served := make(chan error, 1)
+			go func() { served <- srv.Serve(lis) }()
+			hubs := []string{lis.Addr().String()}
+			if others > 0 {
+				other, _ := startDrainable(t, second, sc)
+				hubs = append(hubs, other)
+			}
+			e := startEdge(t, t.TempDir(), hubs...)
+			e.waitFor(c.put("a", "u", "n"))
+			if left := srv.Drain(t.Context()); left != (others > 0) {
+				t.Errorf("with %d other hubs: left %v", others, left)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			srv.Shutdown(ctx)
+			if err := <-served; err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
