@@ -66,7 +66,7 @@ func (s *session) subscription(m *tombolov1.Subscription) error {
 		if r.asked {
 			return nil
 		}
-		return s.sendInventory(r, "")
+		return s.sendInventory(r, 0, "")
 	default:
 		return fmt.Errorf("%s: the hub has a plan %s, which this version does not know", gr, m.GetPlan())
 	}
@@ -185,7 +185,7 @@ func (s *session) checkpoint(m *tombolov1.Checkpoint) error {
 	}
 	s.c.metrics.mismatches.Inc()
 	s.c.log.Warn("hub and edge disagree", "resource", r.gr, "rev", m.GetRev(), "hub", want.Count, "edge", r.digest.Count)
-	return s.sendInventory(r, fmt.Sprintf("at %d the hub holds %d objects, the edge %d", m.GetRev(), want.Count, r.digest.Count))
+	return s.sendInventory(r, want.Apart(r.digest), fmt.Sprintf("at %d the hub holds %d objects, the edge %d", m.GetRev(), want.Count, r.digest.Count))
 }
 
 // finish ends a catch-up if its outcome is what the hub holds.
@@ -197,7 +197,7 @@ func (s *session) finish(r *replica, rev uint64, want delta.Digest) error {
 	if got != want {
 		// Usual after a hub restart: what was deleted meanwhile is what the changes could not tell.
 		s.c.log.Info("asking for what differs", "resource", r.gr, "rev", rev, "hub", want.Count, "edge", got.Count)
-		return s.sendInventory(r, "")
+		return s.sendInventory(r, want.Apart(got), "")
 	}
 	if !r.log.IsReady() {
 		r.setLive(true, time.Time{}) // whoever waits for the first state must not find that it may be behind

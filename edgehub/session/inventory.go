@@ -10,11 +10,12 @@ import (
 const inventoryItems = 2000
 
 // sendInventory tells the hub what the edge holds, or would hold if the step under way ended now: as sums over parts of
-// it when there is much of it, of which the hub then asks for those that differ.
-func (s *session) sendInventory(r *replica, reason string) error {
+// it when there is much of it, of which the hub then asks for those that differ. apart is how many objects more or less one
+// side has, as far as is known: so many differ at least.
+func (s *session) sendInventory(r *replica, apart int, reason string) error {
 	r.asked = true
 	if s.agreed.ranges {
-		if sums := delta.NewRanges(r.log.Snapshot().Len() + len(r.step.ops)); sums != nil {
+		if sums := delta.NewRanges(r.log.Snapshot().Len()+len(r.step.ops), apart); sums != nil {
 			return s.sendRanges(r, sums, reason)
 		}
 	}

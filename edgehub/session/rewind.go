@@ -47,7 +47,7 @@ func (s *session) finishRewind(r *replica, rev uint64, want delta.Digest) error 
 	r.holds(got.Add)
 	if got != want {
 		s.c.log.Info("asking for what differs", "resource", r.gr, "rev", rev, "hub", want.Count, "edge", got.Count)
-		return s.sendInventory(r, "")
+		return s.sendInventory(r, want.Apart(got), "")
 	}
 	ops := make([]watchlog.Op, 0, len(r.step.ops))
 	for _, op := range r.step.ops {

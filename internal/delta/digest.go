@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"math"
 	"math/bits"
 
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
@@ -60,6 +61,11 @@ func (d *Digest) Subtract(o Digest) {
 	d.lo, borrow = bits.Sub64(d.lo, o.lo, 0)
 	d.hi, _ = bits.Sub64(d.hi, o.hi, borrow)
 	d.Count -= o.Count
+}
+
+// Apart returns how many objects one of two sets has more than the other: so many differ at least.
+func (d Digest) Apart(o Digest) int {
+	return int(min(max(d.Count, o.Count)-min(d.Count, o.Count), math.MaxInt32)) //nolint:gosec // bounded
 }
 
 // Apply takes the set over events.

@@ -20,14 +20,15 @@ const (
 	rangedFrom = 32
 )
 
-// NewRanges returns empty ranges for about so many objects, nil when there are so few that their ids cost no more. With
-// about 90 bytes for an id, that many parts make sums and the ids of one part smallest together.
-func NewRanges(objects int) Ranges {
+// NewRanges returns empty ranges for about so many objects, of which some differ as far as is known, nil when there are so
+// few that their ids cost no more. With about 40 bytes for a key and its hash, that many parts make the sums and what is in
+// the parts that differ smallest together.
+func NewRanges(objects, differ int) Ranges {
 	if objects < rangedFrom {
 		return nil
 	}
 	n := minRanges
-	for n < maxRanges && n*n < 8*objects {
+	for n < maxRanges && n*n < 8*objects*max(differ, 1) {
 		n *= 2
 	}
 	return make(Ranges, n)

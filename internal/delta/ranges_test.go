@@ -9,7 +9,7 @@ import (
 // TestRangesFindWhatDiffers: the parts that differ are those of the objects that do, and no others.
 func TestRangesFindWhatDiffers(t *testing.T) {
 	const n = 5000
-	a, b := NewRanges(n), NewRanges(n)
+	a, b := NewRanges(n, 1), NewRanges(n, 1)
 	var da, db Digest
 	var straight Digest
 	sizes := make([]int, len(a))
@@ -51,14 +51,23 @@ func TestRangesFindWhatDiffers(t *testing.T) {
 
 func TestRangesAreAsManyAsPay(t *testing.T) {
 	for objects, want := range map[int]int{0: 0, 31: 0, 32: 16, 1000: 128, 5000: 256, 100_000: 1024, 10_000_000: 1024} {
-		if got := len(NewRanges(objects)); got != want {
+		if got := len(NewRanges(objects, 0)); got != want {
 			t.Errorf("%d objects: %d ranges, want %d", objects, got, want)
 		}
 	}
 }
 
+// TestPartsAreFinerTheMoreDiffers: what 50 deletions cost is little more than the sums.
+func TestPartsAreFinerTheMoreDiffers(t *testing.T) {
+	for differ, want := range map[int]int{1: 256, 2: 512, 50: 1024, 5000: 1024} {
+		if got := len(NewRanges(5000, differ)); got != want {
+			t.Errorf("%d of 5000 differ: %d ranges, want %d", differ, got, want)
+		}
+	}
+}
+
 func FuzzParseRanges(f *testing.F) {
-	f.Add(NewRanges(100).Bytes())
+	f.Add(NewRanges(100, 1).Bytes())
 	f.Add([]byte("short"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := ParseRanges(b)
@@ -78,7 +87,7 @@ func FuzzParseRanges(f *testing.F) {
 }
 
 func TestPartIsTheChecksumsRemainder(t *testing.T) {
-	r := NewRanges(5000)
+	r := NewRanges(5000, 1)
 	for _, key := range []string{"", "a", "ns/name", "kube-system/a-longer-name-than-that"} {
 		if got, want := r.Part(key), int(Checksum([]byte(key))%uint32(len(r))); got != want {
 			t.Errorf("%q: %d, want %d", key, got, want)
@@ -89,7 +98,7 @@ func TestPartIsTheChecksumsRemainder(t *testing.T) {
 func BenchmarkDigestAddRanged(b *testing.B) {
 	o := object(b, "a-namespace/a-pod-with-a-name", "6a1f3c0e-0000-4000-8000-000000000000", 123456)
 	b.ReportAllocs()
-	r := NewRanges(5000)
+	r := NewRanges(5000, 1)
 	var d Digest
 	for b.Loop() {
 		d.AddRanged(r, o)

@@ -40,7 +40,7 @@ func (l *link) finish(r *replica, rev uint64, want delta.Digest) error {
 		return l.disagree(r, rev, want, got)
 	}
 	if got != want {
-		return l.inventory(r, "")
+		return l.inventory(r, want.Apart(got), "")
 	}
 	if r.rewound {
 		l.e.f.stats.rewinds.Add(1)
@@ -56,5 +56,5 @@ func (l *link) disagree(r *replica, rev uint64, want, got delta.Digest) error {
 	l.e.f.stats.mismatches.Add(1)
 	l.e.f.cfg.Logger.Warn("hub and edge disagree", "edge", l.e.name, "resource", r.kind.gr, "rev", rev,
 		"hub", want.Count, "holds", got.Count)
-	return l.inventory(r, fmt.Sprintf("at %d the hub holds %d objects, the edge %d", rev, want.Count, got.Count))
+	return l.inventory(r, want.Apart(got), fmt.Sprintf("at %d the hub holds %d objects, the edge %d", rev, want.Count, got.Count))
 }

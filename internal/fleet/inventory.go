@@ -9,12 +9,12 @@ import (
 const inventoryItems = 2000
 
 // inventory tells the hub what the edge holds, or would hold if the step under way ended now: as sums over parts of it
-// when there is much of it.
-func (l *link) inventory(r *replica, reason string) error {
+// when there is much of it. apart is how many objects one side has more than the other, as far as is known.
+func (l *link) inventory(r *replica, apart int, reason string) error {
 	l.e.f.stats.inventories.Add(1)
 	r.asked, r.live = true, false
 	if l.ranges {
-		if sums := delta.NewRanges(len(r.held) + len(r.staged)); sums != nil {
+		if sums := delta.NewRanges(len(r.held)+len(r.staged), apart); sums != nil {
 			r.all(func(v *version) { sums.Add(v.id.key, v.hash) })
 			r.sums = sums
 			return l.send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Ranges{Ranges: &tombolov1.Ranges{

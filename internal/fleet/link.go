@@ -193,7 +193,7 @@ func (l *link) plan(r *replica, k *kind, m *tombolov1.Subscription) error {
 		if r.asked {
 			return nil
 		}
-		return l.inventory(r, "")
+		return l.inventory(r, 0, "")
 	default:
 		return nonsense("%s: a plan %s", r.kind.gr, m.GetPlan())
 	}

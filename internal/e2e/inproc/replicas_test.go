@@ -109,7 +109,7 @@ func TestRangesOfAHostileEdge(t *testing.T) {
 	}
 	s := openRaw(t, hub, "silent")
 	awaitMessage(t, s, func(m *tombolov1.SyncResponse) bool { return m.GetCheckpoint() != nil })
-	ranges := &tombolov1.Ranges{Subscription: 1, Sums: delta.NewRanges(100).Bytes()}
+	ranges := &tombolov1.Ranges{Subscription: 1, Sums: delta.NewRanges(100, 1).Bytes()}
 	if err := s.Send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Ranges{Ranges: ranges}}); err != nil {
 		t.Fatal(err)
 	}

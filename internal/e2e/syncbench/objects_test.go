@@ -27,6 +27,31 @@ func configMap(name string, bytes int, seed uint64) object {
 	return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta(name, nil), "data": object{"text": text(bytes, seed)}}
 }
 
+// settings is a config map of about so many bytes as programs have them: lines that are much alike, with names, numbers and
+// identifiers of its own.
+func settings(name string, bytes int, seed uint64) object {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	parts := []string{"cache", "database", "server", "queue", "metrics", "auth", "storage", "worker", "session", "retry"}
+	knobs := []string{"timeout-seconds", "max-connections", "enabled", "endpoint", "batch-size", "log-level", "replicas", "token-id"}
+	pick := func(from []string) string { return from[rng.IntN(len(from))] }
+	var b strings.Builder
+	for b.Len() < bytes {
+		knob, value := pick(knobs), fmt.Sprint(rng.IntN(10_000))
+		switch knob {
+		case "enabled":
+			value = pick([]string{"true", "false"})
+		case "endpoint":
+			value = fmt.Sprintf("https://%s-%d.prod.svc.cluster.local:8443/v1", pick(parts), rng.IntN(500))
+		case "token-id":
+			value = fmt.Sprintf("%016x", rng.Uint64())
+		}
+		fmt.Fprintf(&b, "%s.%s.%s=%s\n", pick(parts), pick(parts), knob, value)
+	}
+	m := meta(name, object{"example.com/owner": "team-" + pick(parts)})
+	m["labels"] = object{"app": pick(parts), "release": fmt.Sprintf("r%d", rng.IntN(100))}
+	return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": m, "data": object{"application.properties": b.String()}}
+}
+
 const configMaps = "/api/v1/namespaces/default/configmaps"
 
 // pod is a pod of about 9 KB.
