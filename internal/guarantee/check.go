@@ -13,15 +13,9 @@ func (h *History) Check() []Violation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	out := &report{}
+	h.untold = nil
 	for _, resource := range h.resourcesLocked() {
-		truth, broken := h.truthLocked(resource)
-		out.violations = append(out.violations, broken...)
-		floors := newFloors(h, resource, truth)
-		for _, r := range h.readers {
-			if r.cfg.Resource == resource {
-				newTracker(r, newProjection(truth, r.cfg.Match), floors, out).run()
-			}
-		}
+		h.judgeLocked(resource, out)
 	}
 	for _, g := range h.gauges {
 		if g.Value > g.Limit {

@@ -7,7 +7,7 @@ import "fmt"
 func (g *gatherer) fakes() []Violation {
 	var fakes []Violation
 	for _, source := range g.h.readers {
-		if !source.cfg.Source || source.cfg.Resource != g.resource || source.view.objects == nil {
+		if !source.cfg.Source || source.era != g.era || source.cfg.Resource != g.resource || source.view.objects == nil {
 			continue
 		}
 		seen := g.seenBy()

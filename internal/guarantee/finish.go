@@ -4,12 +4,15 @@ import "fmt"
 
 // finish judges the state in which the run left the reader.
 func (t *tracker) finish() {
-	t.i = len(t.r.log) - 1
-	left := t.i >= 0 && t.r.log[t.i].kind == closed
-	if !t.floors.h.settled || left {
+	t.i = t.part.to - 1
+	if !t.floors.h.settled || t.part.left() {
 		if !t.cfg.Coalesced {
 			t.blameSkipped()
 		}
+		return
+	}
+	if t.part.era < len(t.floors.h.restores) {
+		t.report(verdict{ErrConvergent, "the reader goes on with a history that the cloud has left, and was not told"}, "", t.r.view.position)
 		return
 	}
 	if !t.ready {

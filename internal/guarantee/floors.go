@@ -9,6 +9,7 @@ import (
 // floors knows which positions of a resource each server had shown, to whomever, and when.
 type floors struct {
 	h       *History
+	head    uint64 // no position beyond it is genuine; 0 = unknown
 	byName  map[string][]showing
 	objects map[string]map[shownVersion]uint64 // by server: when what first showed a version was asked for
 }
@@ -20,12 +21,10 @@ type showing struct {
 	asked uint64 // when the list or the stream that showed it was asked for
 }
 
-func newFloors(h *History, resource string, truth *timeline) *floors {
-	f := &floors{h: h, byName: map[string][]showing{}, objects: map[string]map[shownVersion]uint64{}}
-	for _, r := range h.readers {
-		if r.cfg.Resource == resource {
-			f.read(r, truth)
-		}
+func newFloors(h *History, head uint64, truth *timeline, shown []stretch) *floors {
+	f := &floors{h: h, head: head, byName: map[string][]showing{}, objects: map[string]map[shownVersion]uint64{}}
+	for _, part := range shown {
+		f.read(part, truth)
 	}
 	for name, shown := range f.byName {
 		slices.SortFunc(shown, func(a, b showing) int { return cmp.Compare(a.seq, b.seq) })
@@ -45,11 +44,11 @@ func rising(shown []showing) []showing {
 	return kept
 }
 
-// read takes the positions a reader was shown. What can't be genuine is left out, so that one
+// read takes the positions a reader was shown in a part of its log. What can't be genuine is left out, so that one
 // invented revision doesn't condemn all that follow.
-func (f *floors) read(r *Reader, truth *timeline) {
-	initial, opening := false, uint64(0)
-	for i := range r.log {
+func (f *floors) read(part stretch, truth *timeline) {
+	r, initial, opening := part.r, false, uint64(0)
+	for i := part.from; i < part.to; i++ {
 		o := &r.log[i]
 		switch o.kind {
 		case opened:
@@ -84,7 +83,7 @@ func (f *floors) list(r *Reader, o *observation) {
 }
 
 func (f *floors) position(r *Reader, s showing) {
-	if f.h.head == 0 || s.rv <= f.h.head {
+	if f.head == 0 || s.rv <= f.head {
 		f.byName[r.cfg.Server] = append(f.byName[r.cfg.Server], s)
 	}
 }

@@ -4,29 +4,59 @@ package guarantee
 type gatherer struct {
 	h        *History
 	resource string
+	era      int // how many restores were before
 	found    map[string]*evidence
+	shared   map[string]Object // the newest of each key that the history has in common with the one before
 }
 
-// truthLocked builds the timeline of a resource, and tells which acknowledged writes never happened.
-func (h *History) truthLocked(resource string) (*timeline, []Violation) {
-	g := &gatherer{h: h, resource: resource, found: map[string]*evidence{}}
+// truthLocked builds the timeline of a resource in one of its histories, and tells which acknowledged writes never happened.
+func (h *History) truthLocked(resource string, era int, before *gatherer) (*gatherer, *timeline, []Violation) {
+	g := &gatherer{h: h, resource: resource, era: era, found: map[string]*evidence{}, shared: map[string]Object{}}
+	g.inherit(before)
 	g.writers()
 	for _, r := range h.readers {
 		switch {
 		case r.cfg.Resource != resource:
-		case r.cfg.Source:
+		case r.cfg.Source && r.era == era:
 			g.source(r)
-		case !r.cfg.Coalesced:
+		case !r.cfg.Source && !r.cfg.Coalesced:
 			g.witness(r)
 		}
 	}
 	fake := g.fakes()
-	t, broken := newTimeline(g.found, h.head)
+	t, broken := newTimeline(g.found, h.headLocked(era))
 	broken = append(broken, fake...)
 	for i := range broken {
 		broken[i].Resource = resource
 	}
-	return t, broken
+	return g, t, broken
+}
+
+// inherit takes what the history has of the one before: all up to the backup.
+func (g *gatherer) inherit(before *gatherer) {
+	if before == nil {
+		return
+	}
+	until := g.h.restores[g.era-1].backup
+	for key, old := range before.found {
+		for rv, v := range old.states {
+			if rv <= until {
+				copied := *v
+				g.key(key).states[rv] = &copied
+				if o, ok := g.shared[key]; !ok || o.RV < rv {
+					g.shared[key] = v.Object
+				}
+			}
+		}
+	}
+	for key, old := range before.found {
+		for uid, d := range old.deletions {
+			if d.rv > 0 && d.rv <= until || d.rv == 0 && d.notAfter > 0 && d.notAfter <= until {
+				copied := *d
+				g.key(key).deletions[uid] = &copied
+			}
+		}
+	}
 }
 
 func (g *gatherer) key(key string) *evidence {
@@ -40,6 +70,9 @@ func (g *gatherer) key(key string) *evidence {
 
 func (g *gatherer) writers() {
 	for _, w := range g.h.writes[g.resource] {
+		if g.h.eraLocked(w.seq) != g.era {
+			continue
+		}
 		e := g.key(w.obj.Key)
 		if !w.deleted {
 			e.state(w.obj, w.server)
@@ -52,7 +85,7 @@ func (g *gatherer) writers() {
 
 // source replays a reader of the cloud: all it saw is true, and what a list lacks is gone.
 func (g *gatherer) source(r *Reader) {
-	var v view
+	v := view{objects: g.shared}
 	for i := range r.log {
 		o := &r.log[i]
 		before := v.objects
@@ -90,7 +123,7 @@ func (g *gatherer) witness(r *Reader) {
 	for i := range r.log {
 		o := &r.log[i]
 		e := g.found[o.obj.Key]
-		if o.kind != event || o.typ != Deleted || e == nil {
+		if o.kind != event || o.typ != Deleted || e == nil || g.h.eraLocked(o.seq) != g.era {
 			continue
 		}
 		if e.dated[o.obj.UID] == nil {

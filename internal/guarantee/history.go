@@ -8,16 +8,18 @@ import (
 // History collects what happened in a run. All methods may be called at the same time.
 // Resources are named by any string that writers and readers agree on.
 type History struct {
-	mu      sync.Mutex // guards everything below
-	seq     uint64     // stamps of what was recorded: the order all parts agree on
-	readers []*Reader
-	writes  map[string][]write       // by resource, as acknowledged
-	present map[string]*presentState // by resource: the newest state known
-	bodies  map[string]string        // one copy of equal bodies
-	servers map[string][]mark        // by server, in seq order
-	gauges  []Gauge
-	settled bool
-	head    uint64 // set by Settle; 0 = unknown
+	mu       sync.Mutex // guards everything below
+	seq      uint64     // stamps of what was recorded: the order all parts agree on
+	readers  []*Reader
+	writes   map[string][]write       // by resource, as acknowledged
+	present  map[string]*presentState // by resource: the newest state known
+	bodies   map[string]string        // one copy of equal bodies
+	servers  map[string][]mark        // by server, in seq order
+	gauges   []Gauge
+	restores []restore // in seq order
+	untold   []string  // found by Check
+	settled  bool
+	head     uint64 // set by Settle; 0 = unknown
 
 	waiters int           // who waits on changed
 	changed chan struct{} // closed and renewed when something is recorded and somebody waits
@@ -34,6 +36,7 @@ type write struct {
 	obj     Object // a deletion: RV 0 when the answer didn't tell
 	deleted bool
 	server  string // who acknowledged it
+	seq     uint64
 }
 
 type markKind uint8
@@ -67,9 +70,9 @@ func (h *History) Wrote(server, resource string, o Object) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	o.Body = h.internLocked(o.Body)
-	h.writes[resource] = append(h.writes[resource], write{obj: o, server: server})
 	h.presentLocked(resource).put(o)
 	h.recordedLocked()
+	h.writes[resource] = append(h.writes[resource], write{obj: o, server: server, seq: h.seq})
 }
 
 // Removed records that a server acknowledged the deletion of an object; rv is 0 when the
@@ -77,9 +80,9 @@ func (h *History) Wrote(server, resource string, o Object) {
 func (h *History) Removed(server, resource, key, uid string, rv uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.writes[resource] = append(h.writes[resource], write{obj: Object{Key: key, UID: uid, RV: rv}, deleted: true, server: server})
 	h.presentLocked(resource).remove(key, uid)
 	h.recordedLocked()
+	h.writes[resource] = append(h.writes[resource], write{obj: Object{Key: key, UID: uid, RV: rv}, deleted: true, server: server, seq: h.seq})
 }
 
 // Restarted records that a server was stopped and comes back. Call it after it stopped and

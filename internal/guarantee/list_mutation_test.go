@@ -145,8 +145,12 @@ func (s *site) floor() uint64 { return s.u.h.floor(s.r, s.at(0).began).rv }
 func (s *site) restarted() bool { return s.u.h.restartBetween(s.r, 0, s.at(0).seq) }
 
 func (h *History) floor(r *Reader, seq uint64) showing {
-	truth, _ := h.truthLocked(resource)
-	return newFloors(h, resource, truth).before(r.cfg.Server, seq)
+	_, truth, _ := h.truthLocked(resource, 0, nil)
+	var whole []stretch
+	for _, r := range h.readers {
+		whole = append(whole, stretch{r: r, to: len(r.log)})
+	}
+	return newFloors(h, h.head, truth, whole).before(r.cfg.Server, seq)
 }
 
 func (h *History) restartBetween(r *Reader, from, to uint64) bool {

@@ -21,6 +21,7 @@ type ReaderConfig struct {
 type Reader struct {
 	cfg ReaderConfig
 	h   *History
+	era int // how many restores were before it: the history that a source tells
 
 	// Guarded by h.mu.
 	log  []observation
@@ -31,7 +32,7 @@ type Reader struct {
 func (h *History) Reader(cfg ReaderConfig) *Reader {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r := &Reader{cfg: cfg, h: h}
+	r := &Reader{cfg: cfg, h: h, era: len(h.restores)}
 	h.readers = append(h.readers, r)
 	return r
 }
@@ -96,7 +97,7 @@ func (r *Reader) record(o observation) {
 	o.seq = r.h.seq
 	r.log = append(r.log, o)
 	r.view.apply(&o)
-	if r.cfg.Source {
+	if r.cfg.Source && r.era == len(r.h.restores) {
 		r.teachLocked(&o)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 // report collects violations.
 type report struct {
+	all        bool // not only some of each kind
 	violations []Violation
 }
 
@@ -37,7 +38,7 @@ func (p *report) add(r *Reader, i int, d verdict, key string, rv uint64) {
 			same++
 		}
 	}
-	if same >= mostPerKind {
+	if same >= mostPerKind && !p.all {
 		return
 	}
 	v := Violation{Err: d.err, Reader: r.cfg.Name, Resource: r.cfg.Resource, Key: key, RV: rv, Detail: d.detail}

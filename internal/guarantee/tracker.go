@@ -14,6 +14,7 @@ type tracker struct {
 	floors *floors
 	out    *report
 	i      int // the observation being judged
+	part   stretch
 
 	ready   bool                 // the reader holds a state
 	base    uint64               // its state was the truth at this revision
@@ -24,6 +25,7 @@ type tracker struct {
 	skipped map[*change]struct{} // passed over by a later event
 	excused map[*change]struct{} // reported already: silent from now on
 
+	stated  uint64   // when the reader was given its state, or was last told that it is gone
 	initial []Object // collected initial events
 	began   uint64   // when the stream they belong to was asked for
 	filling bool     // in the initial events
@@ -36,12 +38,12 @@ type held struct {
 	gone bool // was shown DELETED, or a list without it
 }
 
-func newTracker(r *Reader, p *projection, f *floors, out *report) *tracker {
-	return &tracker{r: r, cfg: r.cfg, p: p, floors: f, out: out, excused: map[*change]struct{}{}}
+func newTracker(part stretch, p *projection, f *floors, out *report) *tracker {
+	return &tracker{r: part.r, cfg: part.r.cfg, part: part, p: p, floors: f, out: out, excused: map[*change]struct{}{}}
 }
 
 func (t *tracker) run() {
-	for i := range t.r.log {
+	for i := t.part.from; i < t.part.to; i++ {
 		t.i = i
 		t.observe(&t.r.log[i])
 	}
@@ -75,7 +77,7 @@ func (t *tracker) report(d verdict, key string, rv uint64) {
 func (t *tracker) reset(rv uint64) {
 	t.ready, t.base, t.since = true, rv, map[string]held{}
 	t.high, t.resume, t.next = rv, rv, t.p.after(rv)
-	t.skipped = map[*change]struct{}{}
+	t.skipped, t.stated = map[*change]struct{}{}, t.r.log[t.i].seq
 }
 
 // holds returns what the reader knows about a key.
@@ -133,11 +135,22 @@ func (t *tracker) bookmark(o *observation) {
 }
 
 func (t *tracker) expired(o *observation) {
-	if t.cfg.NeverExpires {
+	if t.cfg.NeverExpires && !t.restoredSinceState() {
 		t.report(verdict{ErrResumable, "410 for a position inside the window"}, "", o.rv)
 	}
 	t.blameSkipped()
-	t.ready = false
+	t.ready, t.stated = false, o.seq
+}
+
+// restoredSinceState tells whether the cloud was restored since the reader got its state: that may take its position, and
+// has to when the reader goes on with another history.
+func (t *tracker) restoredSinceState() bool {
+	for _, m := range t.floors.h.restores {
+		if t.stated < m.seq && m.seq < t.r.log[t.i].seq {
+			return true
+		}
+	}
+	return t.part.moves
 }
 
 // due says that everything up to rv has to be delivered by now.
@@ -199,5 +212,5 @@ func (t *tracker) blame(c *change) {
 
 // beyondHead tells whether a revision can't be the cloud's.
 func (t *tracker) beyondHead(rv uint64) bool {
-	return t.floors.h.head > 0 && rv > t.floors.h.head
+	return t.floors.head > 0 && rv > t.floors.head
 }

@@ -3,6 +3,7 @@ package guarantee
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -77,6 +78,31 @@ func (w *Writer) Resolve(ctx context.Context, key string) error {
 	}
 	_, err = w.wrote(answer)
 	return err
+}
+
+// Relearn takes what the cloud has now for what the writer knew: it was restored from a backup.
+func (w *Writer) Relearn(ctx context.Context) error {
+	t := Target{Client: w.client, URL: w.collection(""), Header: w.header}
+	response, err := t.get(ctx, "", nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	var p page
+	if err := json.NewDecoder(response.Body).Decode(&p); err != nil {
+		return fmt.Errorf("relearn %s: %w", t.URL, err)
+	}
+	items, err := p.objects(nil)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.known = make(map[string]Object, len(items))
+	for _, o := range items {
+		w.known[o.Key] = o
+	}
+	return nil
 }
 
 // Known returns what the writer last knew to be under the key; false when nothing is.
