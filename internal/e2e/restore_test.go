@@ -106,37 +106,37 @@ func (r *restoring) judged(t *testing.T) {
 // cluster takes the address over. Edge and informers come along within seconds, without a restart of anything of ours.
 func TestRestoredCloud(t *testing.T) {
 	r := newRestoring(t)
-	backup := func(t *testing.T) string {
+	backup := func(t *testing.T) cluster.Backup {
 		t.Helper()
-		dir, err := r.cluster.Backup(t.Context())
+		b, err := r.cluster.Backup(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return dir
+		return b
 	}
 	counts := func(t *testing.T) (float64, float64) {
 		t.Helper()
 		return mustMetric(t, r.edge.http, "tombolo_edge_operations_total"), mustMetric(t, r.edge.http, "tombolo_edge_rewinds_total")
 	}
 	t.Run("connected", func(t *testing.T) {
-		dir := backup(t)
+		saved := backup(t)
 		r.informers.awaitHolds(t, r.versions("default"))
 		r.lose(t)
 		operations, rewinds := counts(t)
-		if err := r.cluster.Restore(t.Context(), dir); err != nil {
+		if err := r.cluster.Restore(t.Context(), saved); err != nil {
 			t.Fatal(err)
 		}
 		r.goesBack(t, operations, rewinds, 0)
 		r.judged(t)
 	})
 	t.Run("connected, and writes pass the old revision before the hub looks", func(t *testing.T) {
-		dir := backup(t)
+		saved := backup(t)
 		r.informers.awaitHolds(t, r.versions("default"))
 		r.lose(t)
 		operations, rewinds := counts(t)
 		before := r.revision()
 		r.hub.pause()
-		if err := r.cluster.Restore(t.Context(), dir); err != nil {
+		if err := r.cluster.Restore(t.Context(), saved); err != nil {
 			t.Fatal(err)
 		}
 		n := r.pass(t, before)
@@ -145,13 +145,13 @@ func TestRestoredCloud(t *testing.T) {
 		r.judged(t)
 	})
 	t.Run("disconnected, and writes pass the old revision", func(t *testing.T) {
-		dir := backup(t)
+		saved := backup(t)
 		r.informers.awaitHolds(t, r.versions("default"))
 		r.lose(t)
 		operations, rewinds := counts(t)
 		before := r.revision()
 		r.cut()
-		if err := r.cluster.Restore(t.Context(), dir); err != nil {
+		if err := r.cluster.Restore(t.Context(), saved); err != nil {
 			t.Fatal(err)
 		}
 		n := r.pass(t, before)

@@ -23,9 +23,11 @@ type Link struct {
 	mu      sync.Mutex // guards everything below
 	state   state
 	delay   time.Duration
+	late    time.Duration // of connections accepted from now on
 	changed chan struct{} // closed and renewed when state changes
 	conns   map[net.Conn]struct{}
 	closed  bool
+	ended   chan struct{} // closed with the link
 }
 
 type state uint8
@@ -44,7 +46,7 @@ func New(target string) (*Link, error) {
 	}
 	l := &Link{
 		Addr: listener.Addr().String(), target: target, listener: listener,
-		changed: make(chan struct{}), conns: map[net.Conn]struct{}{},
+		changed: make(chan struct{}), conns: map[net.Conn]struct{}{}, ended: make(chan struct{}),
 	}
 	l.accepted.Add(1)
 	go l.accept()
@@ -71,6 +73,14 @@ func (l *Link) Delay(d time.Duration) {
 	l.delay = d
 }
 
+// Late holds back, for that long, what the clients of connections to come send after their first chunk, also when they give
+// up meanwhile: what an old connection sent arrives after a new one has done its work. 0 ends it for connections to come.
+func (l *Link) Late(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.late = d
+}
+
 // Carried returns how many bytes went through since the start, both ways together.
 func (l *Link) Carried() int64 { return l.carried.Load() }
 
@@ -80,6 +90,9 @@ func (l *Link) Opened() int64 { return l.opened.Load() }
 // Close ends the link and returns when all its goroutines have.
 func (l *Link) Close() error {
 	l.mu.Lock()
+	if !l.closed {
+		close(l.ended)
+	}
 	l.closed = true
 	l.mu.Unlock()
 	err := l.listener.Close()
@@ -155,9 +168,17 @@ func (l *Link) serve(near net.Conn) {
 	if !l.register(far) {
 		return
 	}
+	l.mu.Lock()
+	late := l.late
+	l.mu.Unlock()
 	var ways sync.WaitGroup
-	ways.Go(func() { l.pump(far, near) })
-	ways.Go(func() { l.pump(near, far) })
+	if late > 0 {
+		ways.Go(func() { l.trail(far, near, late) })
+		ways.Go(func() { _, _ = io.Copy(outlet{l, near}, far) })
+	} else {
+		ways.Go(func() { l.pump(far, near) })
+		ways.Go(func() { l.pump(near, far) })
+	}
 	ways.Wait()
 }
 

@@ -155,3 +155,74 @@ func TestDelay(t *testing.T) {
 		t.Errorf("there and back took %s", took)
 	}
 }
+
+// TestLateArrivesAfterItsClientGaveUp has a client whose words come when it is gone, and another one has spoken meanwhile.
+func TestLateArrivesAfterItsClientGaveUp(t *testing.T) {
+	heard := make(chan string, 10)
+	l, err := link.New(listener(t, heard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Late(300 * time.Millisecond)
+	old := dial(t, l)
+	say(t, old, "hello\n")
+	if got := <-heard; got != "hello\n" {
+		t.Fatal(got)
+	}
+	say(t, old, "old\n")
+	time.Sleep(50 * time.Millisecond) // until the link has it
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.Late(0)
+	young := dial(t, l)
+	say(t, young, "young\n")
+	for _, want := range []string{"young\n", "old\n"} {
+		if got := <-heard; got != want {
+			t.Errorf("heard %q, want %q", got, want)
+		}
+	}
+	if err := errors.Join(young.Close(), l.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func say(t *testing.T, to *talker, line string) {
+	t.Helper()
+	if _, err := io.WriteString(to, line); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listener is a server that passes on the lines that it is told.
+func listener(t *testing.T, heard chan<- string) string {
+	t.Helper()
+	at, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := at.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() {
+				defer conn.Close()
+				for lines := bufio.NewReader(conn); ; {
+					line, err := lines.ReadString('\n')
+					if err != nil {
+						return
+					}
+					heard <- line
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = at.Close()
+		serving.Wait()
+	})
+	return at.Addr().String()
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,14 +25,25 @@ type Process struct {
 	exited  chan struct{} // closed after Wait; only then is cmd.ProcessState set
 }
 
+// outputDelay is how long children of a process that has ended may go on writing to its log.
+const outputDelay = 5 * time.Second
+
 // Start runs binary with args, its output appended to logPath.
 func Start(binary, logPath string, args ...string) (*Process, error) {
+	return StartWith(nil, binary, logPath, args...)
+}
+
+// StartWith is Start with variables, NAME=VALUE, in addition to the environment that the process inherits.
+func StartWith(environment []string, binary, logPath string, args ...string) (*Process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("proc: %w", err)
 	}
 	cmd := exec.Command(binary, args...)
-	cmd.Stdout, cmd.Stderr = log, log
+	// Through a pipe, so that a process that can't write to files (see FillDisk) still can say so.
+	output := struct{ io.Writer }{log}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = output, output, outputDelay
+	cmd.Env = append(os.Environ(), environment...)
 	cmd.SysProcAttr = dieWithParent()
 	p := &Process{Name: filepath.Base(binary), logPath: logPath, cmd: cmd, exited: make(chan struct{})}
 
