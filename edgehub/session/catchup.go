@@ -35,6 +35,9 @@ func (s *session) subscription(m *tombolov1.Subscription) error {
 		return fmt.Errorf("%s: %w", gr, err)
 	}
 	s.c.log.Info("resource", "resource", gr, "plan", m.GetPlan(), "from", r.log.Rev(), "staged", r.step.staged)
+	if !r.log.IsReady() && r.step.staged == 0 {
+		s.c.metrics.fetches.Inc()
+	}
 	if old := s.numbers[r]; old != m.GetId() {
 		r.asked = false // an inventory under the old number is not answered any more
 		delete(s.ids, old)

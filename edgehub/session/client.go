@@ -49,9 +49,11 @@ type Client struct {
 	desk   atomic.Pointer[desk]                       // of the session that is open, nil for none
 	proofs atomic.Pointer[round.Table[claim, uint64]] // nil before Run
 
-	heard  atomic.Int64 // when a message last came from a hub, in Unix nanoseconds; 0 never
-	read   atomic.Int64 // when a byte last came from a hub, likewise
-	linked atomic.Bool  // a session is open
+	heard   atomic.Int64 // when a message last came from a hub, in Unix nanoseconds; 0 never. For people and the store
+	made    time.Time    // when the client was
+	message atomic.Int64 // when a message last came, as an instant
+	read    atomic.Int64 // when a byte last came, likewise
+	linked  atomic.Bool  // a session is open
 	// conn is what it is open on, for calls beside it; nil when there is none.
 	conn    atomic.Pointer[grpc.ClientConn]
 	lines   lines
@@ -73,7 +75,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		cfg: cfg, log: cfg.Logger, docs: apidoc.NewSet(), arrivals: map[documentKey]apidoc.Document{},
+		cfg: cfg, log: cfg.Logger, made: time.Now(), docs: apidoc.NewSet(), arrivals: map[documentKey]apidoc.Document{},
 		wishes:   demand.New(cfg.OnDemandExpiry),
 		trust:    &trust{},
 		replicas: map[schema.GroupResource]*replica{}, logs: map[schema.GroupVersionResource]*watchlog.Log{},

@@ -103,7 +103,7 @@ func TestReports(t *testing.T) {
 		alive := func(times int) {
 			for range times {
 				h.say(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Progress{Progress: &tombolov1.Progress{}}})
-				h.s.c.heard.Store(time.Now().UnixNano())
+				h.s.c.hears(time.Now())
 				time.Sleep(5 * time.Second)
 				synctest.Wait()
 			}

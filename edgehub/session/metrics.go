@@ -19,6 +19,7 @@ type metrics struct {
 	mismatches prometheus.Counter
 	rewinds    prometheus.Counter
 	plans      *prometheus.CounterVec
+	fetches    prometheus.Counter
 	demands    *prometheus.CounterVec
 	proofs     *prometheus.HistogramVec // by outcome
 }
@@ -51,12 +52,15 @@ func newMetrics(reg prometheus.Registerer, c *Client) *metrics {
 	m.rewinds = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "tombolo_edge_rewinds_total", Help: "Resources that went back with a cloud that was restored from a backup.",
 	})
+	m.fetches = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "tombolo_edge_fetches_total", Help: "Resources that were fetched from nothing. Grows with new resources only.",
+	})
 	m.demands = newDemandMetrics(reg, c)
 	m.proofs = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "tombolo_edge_proof_seconds", Help: "Time for a proof that the edge is as far as the cloud, by outcome.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2, 3},
 	}, []string{"outcome"})
-	reg.MustRegister(loadingMetrics{c}, m.proofs, m.sessions, m.operations, m.patches, m.misses, m.commits, m.mismatches, m.rewinds, m.plans,
+	reg.MustRegister(loadingMetrics{c}, m.proofs, m.sessions, m.operations, m.patches, m.misses, m.commits, m.mismatches, m.rewinds, m.plans, m.fetches,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "tombolo_edge_connected", Help: "1 while the edge follows the cloud.",
 		}, func() float64 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"sync/atomic"
 	"time"
 )
 
@@ -15,19 +14,29 @@ func (c *Client) dial(ctx context.Context, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
-	return &pulseConn{Conn: conn, at: &c.read}, nil
+	return &pulseConn{Conn: conn, c: c}, nil
+}
+
+// instant is a time in nanoseconds since the client was made, by the clock that nobody can set: a silence that is measured
+// by one that jumps would be none, or begin in a year.
+func (c *Client) instant(at time.Time) int64 { return int64(at.Sub(c.made)) }
+
+// hears takes note of a message.
+func (c *Client) hears(now time.Time) {
+	c.heard.Store(now.UnixNano())
+	c.message.Store(c.instant(now))
 }
 
 // pulseConn notes when it was last read from.
 type pulseConn struct {
 	net.Conn
-	at *atomic.Int64 // Unix nanoseconds
+	c *Client
 }
 
 func (c *pulseConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
-		c.at.Store(time.Now().UnixNano())
+		c.c.read.Store(c.c.instant(time.Now()))
 	}
 	return n, err
 }
@@ -46,15 +55,16 @@ const (
 // pulse looks, once per progress interval, whether the hub is alive and of use. It returns the reason to leave it.
 func (s *session) pulse(now time.Time) error {
 	limit := silences * s.progress
-	message, read := time.Unix(0, s.c.heard.Load()), time.Unix(0, max(s.c.heard.Load(), s.c.read.Load()))
+	at, message := s.c.instant(now), s.c.message.Load()
+	mute, silent := time.Duration(at-message), time.Duration(at-max(message, s.c.read.Load()))
 	switch {
-	case now.Sub(read) > limit, now.Sub(message) > muteLimit:
+	case silent > limit, mute > muteLimit:
 		return errSilent
-	case now.Sub(message) > limit && !s.stalled:
+	case mute > limit && !s.stalled:
 		s.c.log.Warn("the link is slow: what is served may be behind", "hub", s.hub)
 		s.stalled = true
 		for _, r := range s.c.replicas {
-			r.log.SetLost(message)
+			r.log.SetLost(s.c.lastHeard())
 		}
 	}
 	if err := s.unhealed(now); err != nil {

@@ -83,7 +83,7 @@ func (s *session) receive(ctx context.Context, in chan<- *tombolov1.SyncResponse
 		if err != nil {
 			return err
 		}
-		s.c.heard.Store(time.Now().UnixNano())
+		s.c.hears(time.Now())
 		select {
 		case in <- m:
 		case <-ctx.Done():

@@ -9,8 +9,8 @@ import (
 // trust is how far hubs' patches and frames are relied on. A patch that does not apply is no fault by itself, since hubs
 // may hold other bytes of the same revision; but many of them with few good ones between are dearer than whole objects.
 type trust struct {
-	score int          // misses add to it, a patch that applies takes back one; never negative
-	until atomic.Int64 // objects come whole up to then, in Unix nanoseconds
+	score int                       // misses add to it, a patch that applies takes back one; never negative
+	until atomic.Pointer[time.Time] // nil: never lost; with its monotonic part
 }
 
 const (
@@ -33,7 +33,10 @@ func (t *trust) capabilities(now time.Time) capabilities {
 }
 
 // lost tells whether objects are to come whole for now. Any goroutine may call it.
-func (t *trust) lost(now time.Time) bool { return now.UnixNano() < t.until.Load() }
+func (t *trust) lost(now time.Time) bool {
+	until := t.until.Load()
+	return until != nil && now.Before(*until)
+}
 
 // applied notes patches that applied.
 func (t *trust) applied(n int) { t.score = max(0, t.score-n) }
@@ -54,5 +57,6 @@ func (t *trust) missed(now time.Time, again bool) bool {
 // lose ends the trust for a while.
 func (t *trust) lose(now time.Time) {
 	t.score = 0
-	t.until.Store(now.Add(distrust).UnixNano())
+	until := now.Add(distrust)
+	t.until.Store(&until)
 }

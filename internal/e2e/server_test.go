@@ -22,7 +22,8 @@ type server struct {
 	name   string // in the log's name and in reports
 	binary string
 	args   []string
-	ready  string // URL that answers 200 once it serves
+	env    []string // in addition to what it inherits
+	ready  string   // URL that answers 200 once it serves
 	log    string
 	p      *proc.Process // nil while it is down
 }
@@ -70,7 +71,7 @@ func tail(file string) []byte {
 // launch starts the process and doesn't wait for it.
 func (s *server) launch() {
 	s.t.Helper()
-	p, err := proc.Start(s.binary, s.log, s.args...)
+	p, err := proc.StartWith(s.env, s.binary, s.log, s.args...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
