@@ -18,10 +18,8 @@ TAGS      := grpcnotrace
 FUZZTIME  ?= 10s
 SOAK      ?= 10m
 CHAOS     ?= 10m
-EDGES     ?= 50
 INQUIRIES ?= 20000
 BENCH     ?= .
-EDGES     ?= 10000
 BENCHTIME ?= 1s
 PKG       ?= ./...
 
@@ -96,7 +94,7 @@ soak: $(GOTESTSUM) $(KUBE) build ## A controller through an edge with link cuts 
 
 .PHONY: chaos
 chaos: $(GOTESTSUM) $(KUBE) build ## Everything fails in an order of a seed (CHAOS=10m EDGES=50, another seed each time)
-	TOMBOLO_E2E_CHAOS=$(CHAOS) TOMBOLO_E2E_EDGES=$(EDGES) TOMBOLO_E2E_SEED=$${TOMBOLO_E2E_SEED:-$$(date +%s)} \
+	TOMBOLO_E2E_CHAOS=$(CHAOS) TOMBOLO_E2E_EDGES=$(or $(EDGES),50) TOMBOLO_E2E_SEED=$${TOMBOLO_E2E_SEED:-$$(date +%s)} \
 	$(GOTESTSUM) --format standard-verbose -- -tags e2e -count=1 -timeout 120m -run '^TestChaos$$' ./internal/e2e
 
 .PHONY: bench
@@ -105,7 +103,7 @@ bench: ## Benchmarks (BENCH=regexp BENCHTIME=1s PKG=./...)
 
 .PHONY: bench-sync
 bench-sync: ## Figures of the sync protocol: a hub and a fleet of edges (EDGES=10000; needs ulimit -n EDGES+200)
-	TOMBOLO_BENCH_EDGES=$(EDGES) go test -tags e2e -count=1 -timeout 60m -v -run '$(or $(filter-out .,$(BENCH)),^Test)' ./internal/e2e/syncbench
+	TOMBOLO_BENCH_EDGES=$(or $(EDGES),10000) go test -tags e2e -count=1 -timeout 60m -v -run '$(or $(filter-out .,$(BENCH)),^Test)' ./internal/e2e/syncbench
 
 .PHONY: fuzz
 fuzz: fuzz-go fuzz-api ## Both of the below

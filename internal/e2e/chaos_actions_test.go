@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"bytes"
+	"os"
 	"time"
 
 	"github.com/tombolo-sync/tombolo/internal/e2e/link"
@@ -16,27 +18,38 @@ type chaosAction struct {
 }
 
 var chaosActions = []chaosAction{
-	{"kill or start a hub", 5, (*chaos).killHub},
+	{"kill a hub", 4, (*chaos).killHub},
 	{"drain a hub", 3, (*chaos).drainHub},
 	{"kill an edge", 6, (*chaos).killEdge},
 	{"fill an edge's disk", 2, (*chaos).fillDisk},
-	{"break links", 8, (*chaos).breakLinks},
+	{"cut links", 2, func(c *chaos) { c.breakLinks("cut", (*link.Link).Cut) }},
+	{"black-hole links", 2, func(c *chaos) { c.breakLinks("black-hole", (*link.Link).BlackHole) }},
+	{"reset links", 2, func(c *chaos) { c.breakLinks("reset", (*link.Link).Reset) }},
+	{"delay links", 2, func(c *chaos) { c.breakLinks("delay", slow) }},
 	{"mend links", 4, (*chaos).mendLinks},
-	{"cut a hub from the cloud", 3, (*chaos).cutHub},
+	{"cut a hub from the cloud", 2, func(c *chaos) { c.breakHub("cut", (*link.Link).Cut) }},
+	{"black-hole a hub from the cloud", 2, func(c *chaos) { c.breakHub("black-hole", (*link.Link).BlackHole) }},
+	{"delay a hub's way to the cloud", 1, func(c *chaos) { c.breakHub("delay", slow) }},
 	{"mend hubs", 3, (*chaos).mendHubs},
 	{"storm", 2, (*chaos).storm},
+	{"deliver an old session after a new one", 2, (*chaos).late},
+	{"a hub's clock jumps", 2, (*chaos).jumpHub},
+	{"edges' clocks jump", 2, (*chaos).jumpEdges},
 	{"restart the API server", 1, (*chaos).restartAPIServer},
 	{"compact etcd", 1, (*chaos).compact},
+	{"restore etcd", 1, (*chaos).restore},
 }
+
+// slow makes a link one of a tenth of a second each way.
+func slow(l *link.Link) { l.Delay(100 * time.Millisecond) }
 
 // unleash does one thing after the other for so long. Each that can happen happens before one is drawn again: the first
 // round is all of them in some order.
 func (c *chaos) unleash(duration time.Duration) {
 	c.t.Helper()
-	end := time.Now().Add(duration)
-	first := c.rng.Perm(len(chaosActions))
+	began, first := time.Now(), c.rng.Perm(len(chaosActions))
 	n := 0
-	for ; n < len(first) || time.Now().Before(end); n++ {
+	for ; n < len(first) || time.Since(began) < duration; n++ {
 		a := c.draw()
 		if n < len(first) {
 			a = chaosActions[first[n]]
@@ -46,8 +59,9 @@ func (c *chaos) unleash(duration time.Duration) {
 		for _, s := range c.everyServer() {
 			s.alive()
 		}
+		c.sample(duration)
 	}
-	c.t.Logf("%d actions", n)
+	c.t.Logf("%d actions in %s", n, time.Since(began).Round(time.Second))
 }
 
 // draw picks an action by weight.
@@ -76,7 +90,6 @@ func (c *chaos) killHub() {
 	if h.p == nil {
 		c.trail.add("start %s", h.name)
 		h.launch()
-		return
 	}
 	c.trail.add("kill %s", h.name)
 	h.kill()
@@ -102,12 +115,20 @@ func (c *chaos) killEdge() {
 	e.crash(c, downtime)
 }
 
-// fillDisk has an edge that can't write, and every other time crashes it so.
+// fillDisk has an edge that can't write until it says so, if something comes for it in time, and every other time crashes
+// it so. What it could not write has to come again.
 func (c *chaos) fillDisk() {
-	e, pause, crash := c.anyEdge(), c.pause(), c.rng.IntN(2) == 0
-	c.trail.add("fill the disk of %s for %s, then kill it: %t", e.name, pause, crash)
+	e, crash := c.anyEdge(), c.rng.IntN(2) == 0
+	c.trail.add("fill the disk of %s, then kill it: %t", e.name, crash)
+	e.uplinks.heal()
+	before := e.saysFullDisk()
 	e.fillDisk(true)
-	time.Sleep(pause)
+	for end := time.Now().Add(fullFor); e.saysFullDisk() == before && time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if e.saysFullDisk() > before {
+		c.full++
+	}
 	if crash {
 		e.crash(c, 0)
 	} else {
@@ -115,22 +136,37 @@ func (c *chaos) fillDisk() {
 	}
 }
 
-// breakLinks does the same to the links of some edges.
-func (c *chaos) breakLinks() {
-	ways := []struct {
-		name string
-		do   func(*link.Link)
-	}{
-		{"cut", (*link.Link).Cut},
-		{"black-hole", (*link.Link).BlackHole},
-		{"reset", (*link.Link).Reset},
-		{"delay", func(l *link.Link) { l.Delay(100 * time.Millisecond) }},
+// surelyFillDisk has it happen while something comes for the edge, if it never has.
+func (c *chaos) surelyFillDisk() {
+	c.t.Helper()
+	for n := 0; c.full == 0; n++ {
+		if n == 10 {
+			c.t.Fatal("no edge ever said that its disk was full")
+		}
+		c.mendHubs()
+		c.fillDisk()
 	}
-	way := ways[c.rng.IntN(len(ways))]
+}
+
+// fullFor is how long a disk stays full at most.
+const fullFor = 5 * time.Second
+
+// saysFullDisk returns how often the edge has said that it can't write.
+func (e *chaosEdge) saysFullDisk() int {
+	e.t.Helper()
+	log, err := os.ReadFile(e.log)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return bytes.Count(log, []byte("file too large")) // see proc.FillDisk
+}
+
+// breakLinks does the same to the links of some edges.
+func (c *chaos) breakLinks(name string, do func(*link.Link)) {
 	for range 1 + c.rng.IntN(max(2, len(c.edges)/2)) {
 		e := c.anyEdge()
-		c.trail.add("%s %s", way.name, e.name)
-		e.uplinks.each(way.do)
+		c.trail.add("%s %s", name, e.name)
+		e.uplinks.each(do)
 	}
 }
 
@@ -143,15 +179,10 @@ func (c *chaos) mendLinks() {
 	c.trail.add("mend the links of two thirds of the edges")
 }
 
-func (c *chaos) cutHub() {
+func (c *chaos) breakHub(name string, do func(*link.Link)) {
 	h := c.anyHub()
-	if c.rng.IntN(2) == 0 {
-		c.trail.add("cut %s from the cloud", h.name)
-		h.toCloud.each((*link.Link).Cut)
-	} else {
-		c.trail.add("black-hole %s from the cloud", h.name)
-		h.toCloud.each((*link.Link).BlackHole)
-	}
+	c.trail.add("%s %s from the cloud", name, h.name)
+	h.toCloud.each(do)
 }
 
 func (c *chaos) mendHubs() {
@@ -164,15 +195,45 @@ func (c *chaos) mendHubs() {
 	}
 }
 
+// storm cuts all edges off, and lets one after the other come back, in another order than they had, to a hub that is drawn.
+// Whoever could not reach that one may go to all of them a moment later.
 func (c *chaos) storm() {
 	pause := c.pause()
-	c.trail.add("cut all edges, heal them %s later", pause)
+	c.trail.add("cut all edges, let them come back in another order to other hubs %s later", pause)
 	for _, e := range c.edges {
 		e.uplinks.each((*link.Link).Cut)
 	}
 	time.Sleep(pause)
+	for _, i := range c.rng.Perm(len(c.edges)) {
+		c.edges[i].uplinks[c.rng.IntN(len(c.hubs))].Heal()
+		time.Sleep(time.Duration(c.rng.Int64N(int64(20 * time.Millisecond))))
+	}
+	time.Sleep(c.pause())
 	for _, e := range c.edges {
 		e.uplinks.heal()
+	}
+}
+
+// lateBy is behind the time that an edge waits for the answer to its hello.
+const lateBy = 12 * time.Second
+
+// late has edges whose new connections carry nothing for so long that they open others: what they said on the first
+// arrives when they have long gone on, and their old connection says that it is gone only then.
+func (c *chaos) late() {
+	var some []*chaosEdge
+	for range 1 + len(c.edges)/3 {
+		e := c.anyEdge()
+		c.trail.add("what %s says next arrives %s later", e.name, lateBy)
+		e.uplinks.heal()
+		e.uplinks.each(func(l *link.Link) {
+			l.Late(lateBy)
+			l.Reset()
+		})
+		some = append(some, e)
+	}
+	time.Sleep(c.pause())
+	for _, e := range some {
+		e.uplinks.each(func(l *link.Link) { l.Late(0) })
 	}
 }
 

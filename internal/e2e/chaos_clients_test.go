@@ -60,6 +60,14 @@ func (c *chaos) read() {
 		}
 	}
 	c.informers = startInformers(c.t, c.edges[readersAt].url, "application/json")
+	for _, w := range c.readers {
+		eventually(c.t, func() error { // what is held on demand is held from now on
+			if w.Position() == 0 {
+				return fmt.Errorf("%s has no state", w.Name())
+			}
+			return nil
+		})
+	}
 }
 
 func (c *chaos) readAt(e *chaosEdge, r resource, cfg guarantee.ReaderConfig, setup func(*guarantee.Watcher)) {
@@ -74,6 +82,7 @@ func (c *chaos) readAt(e *chaosEdge, r resource, cfg guarantee.ReaderConfig, set
 
 // throughEdges are clients of edges that write what only the cloud can take.
 type throughEdges struct {
+	turn          uint64
 	stopped       context.CancelFunc
 	workers       sync.WaitGroup
 	done, unknown atomic.Int64 // writes that were answered well, and those of which nobody can tell
@@ -84,15 +93,23 @@ const throughTimeout = 10 * time.Second
 
 // writeThroughEdges has a client write at each of some edges. The end of the test stops it.
 func (c *chaos) writeThroughEdges() *throughEdges {
-	ctx, cancel := context.WithCancel(c.t.Context())
-	l := &throughEdges{stopped: cancel}
-	for i, e := range c.edges[1:4] {
-		w := guarantee.NewWriter(c.history, e.name, configMaps.name, e.api.client, e.api.base+configMaps.prefix, configMaps.plural, nil)
-		rng := rand.New(rand.NewPCG(c.trail.seed, uint64(100+i)))
-		l.workers.Go(func() { l.work(ctx, e.name, w, rng) })
-	}
+	l := &throughEdges{}
+	l.goOn(c)
 	c.t.Cleanup(l.stop)
 	return l
+}
+
+// goOn starts the clients, again when they were stopped: with objects of their own each time.
+func (l *throughEdges) goOn(c *chaos) {
+	var ctx context.Context
+	ctx, l.stopped = context.WithCancel(c.t.Context())
+	l.turn++
+	for i, e := range c.edges[1:4] {
+		w := guarantee.NewWriter(c.history, e.name, configMaps.name, e.api.client, e.api.base+configMaps.prefix, configMaps.plural, nil)
+		rng := rand.New(rand.NewPCG(c.trail.seed, 100*l.turn+uint64(i)))
+		name := fmt.Sprintf("%s-%d", e.name, l.turn)
+		l.workers.Go(func() { l.work(ctx, name, w, rng) })
+	}
 }
 
 func (l *throughEdges) stop() {
@@ -102,9 +119,9 @@ func (l *throughEdges) stop() {
 
 // work writes objects of one name until it doesn't know what became of a write: what was sent may happen at any later
 // time, when a link heals. That object is left alone then, and the sources tell what it is.
-func (l *throughEdges) work(ctx context.Context, edge string, w *guarantee.Writer, rng *rand.Rand) {
+func (l *throughEdges) work(ctx context.Context, name string, w *guarantee.Writer, rng *rand.Rand) {
 	for n := 0; ctx.Err() == nil; n++ {
-		key := fmt.Sprintf("%s/through-%s-%d", chaosNamespace, edge, n)
+		key := fmt.Sprintf("%s/through-%s-%d", chaosNamespace, name, n)
 		for ctx.Err() == nil && l.write(context.WithoutCancel(ctx), w, key, rng) == nil {
 			l.done.Add(1)
 			sleep(ctx, 100*time.Millisecond)

@@ -4,16 +4,30 @@ package e2e
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 )
 
+// newTrail begins a trail, whose whole is in the file trail.log beside the servers' logs.
+func newTrail(t *testing.T, seed uint64) *trail {
+	t.Helper()
+	all, err := os.Create(filepath.Join(artifacts(t), "trail.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = all.Close() })
+	return &trail{seed: seed, all: all}
+}
+
 // trail is what was done to the system, for whoever has to find out why it failed.
 type trail struct {
 	seed uint64
 
+	all  *os.File   // everything, from the beginning
 	mu   sync.Mutex // guards last
 	last []string   // newest at the end, at most trailLength
 }
@@ -23,7 +37,9 @@ const trailLength = 15
 func (r *trail) add(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.last = append(r.last, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+	line := time.Now().Format("15:04:05.000 ") + fmt.Sprintf(format, args...)
+	_, _ = fmt.Fprintln(r.all, line)
+	r.last = append(r.last, line)
 	r.last = r.last[max(0, len(r.last)-trailLength):]
 }
 

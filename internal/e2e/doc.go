@@ -7,7 +7,9 @@
 // edge (`make conformance`); testdata/conformance.txt names them.
 //
 // TestChaos lets everything fail in an order that the seed decides; `make chaos` does so
-// for longer, with more edges (TOMBOLO_E2E_CHAOS, TOMBOLO_E2E_EDGES).
+// for longer, with more edges (TOMBOLO_E2E_CHAOS, TOMBOLO_E2E_EDGES). What was done is in
+// trail.log, beside the servers' logs. Its hubs and edges are built with clocks that jump,
+// see package clock.
 //
 // The tests need `make kube` and the build tag e2e. They build the binaries
 // themselves, unless TOMBOLO_E2E_BIN names a directory that holds them. The

@@ -61,7 +61,7 @@ func (e *edge) awaitContact(connected bool) {
 	awaitMetric(e.t, e.http, "tombolo_edge_connected", func(v float64) bool { return v == want })
 }
 
-// metric reads a metric; all series of it are added up. An absent one is 0.
+// metric reads a metric; all series of it are added up, unless the name goes on with the labels of one. An absent one is 0.
 func metric(ctx context.Context, base, name string) (float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/metrics", nil)
 	if err != nil {
@@ -78,7 +78,7 @@ func metric(ctx context.Context, base, name string) (float64, error) {
 	sum := 0.0
 	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
 		series, value, found := strings.Cut(lines.Text(), " ")
-		if series, _, _ := strings.Cut(series, "{"); !found || series != name {
+		if short, _, _ := strings.Cut(series, "{"); !found || short != name && series != name {
 			continue
 		}
 		v, err := strconv.ParseFloat(value, 64)

@@ -42,6 +42,8 @@ var loadKinds = []kind{
 // recreations under the same name. Each worker has keys of its own.
 type load struct {
 	t       testing.TB
+	seed    uint64
+	kinds   []kind
 	writers map[string]*guarantee.Writer // by resource
 	limit   *rate.Limiter
 	stopped context.CancelFunc
@@ -57,20 +59,36 @@ const (
 
 // startLoad starts a load on objects of its own for each seed. The end of the test stops it.
 func startLoad(t testing.TB, h *guarantee.History, cloud *api, seed uint64, perSecond int, kinds ...kind) *load {
-	ctx, cancel := context.WithCancel(t.Context())
 	l := &load{
-		t: t, writers: map[string]*guarantee.Writer{}, stopped: cancel,
+		t: t, seed: seed, kinds: kinds, writers: map[string]*guarantee.Writer{},
 		limit: rate.NewLimiter(rate.Limit(perSecond), loadWorkers),
 	}
 	for _, k := range kinds {
 		l.writers[k.name] = guarantee.NewWriter(h, cloud.name, k.name, cloud.client, cloud.base+k.prefix, k.plural, nil)
 	}
-	for n := range loadWorkers {
-		rng := rand.New(rand.NewPCG(seed, uint64(n)))
-		l.workers.Go(func() { l.work(ctx, fmt.Sprintf("load-%d-%d", seed, n), rng, kinds) })
-	}
+	l.run(0)
 	t.Cleanup(l.stop)
 	return l
+}
+
+// run starts the workers. Another turn draws otherwise.
+func (l *load) run(turn uint64) {
+	var ctx context.Context
+	ctx, l.stopped = context.WithCancel(l.t.Context())
+	l.ended.Store(false)
+	for n := range uint64(loadWorkers) {
+		rng := rand.New(rand.NewPCG(l.seed, n+turn*loadWorkers))
+		l.workers.Go(func() { l.work(ctx, fmt.Sprintf("load-%d-%d", l.seed, n), rng, l.kinds) })
+	}
+}
+
+// goOn starts a load that was stopped again, on what the cloud, which was restored meanwhile, has of its objects.
+func (l *load) goOn(turn uint64) {
+	l.t.Helper()
+	for _, w := range l.writers {
+		await(l.t, w.Relearn)
+	}
+	l.run(turn)
 }
 
 // stop ends the load once what is under way is done, its outcome known.

@@ -23,7 +23,6 @@ type Conn struct {
 	rw        net.Conn // sock, or TLS over it
 	deadline  time.Time
 	woken     bool     // Wake was called inside a frame
-	late      bool     // the deadline has passed inside a frame, and the socket was given another
 	s         *scratch // nil while waiting
 	head      [9]byte  // of the frame under way
 
@@ -96,10 +95,10 @@ func (c *Conn) Close() { _ = c.sock.Close() }
 // Wake lets Next return ErrWoken soon, unless SetDeadline is called meanwhile. It may be called from any goroutine.
 func (c *Conn) Wake() { _ = c.sock.SetReadDeadline(time.Unix(1, 0)) }
 
-// SetDeadline bounds how long frames are waited for. One that has begun may take a little longer. The zero value is for no bound.
+// SetDeadline bounds Next and Open. The zero value means that they wait for as long as it takes.
 func (c *Conn) SetDeadline(t time.Time) {
-	c.deadline, c.late = t, false
-	_ = c.sock.SetReadDeadline(t)
+	c.deadline = t
+	_ = c.sock.SetDeadline(t)
 }
 
 // Rest answers the server's pings until the time has come. It is for a connection without a stream. Errors: the

@@ -251,34 +251,6 @@ func TestHowAStreamEnds(t *testing.T) {
 	}
 }
 
-// TestADeadlineInsideAFrame: what has begun is read to its end, so that the connection stays of use.
-func TestADeadlineInsideAFrame(t *testing.T) {
-	for cut := 1; cut < 17; cut += 4 {
-		c, p := meet(t, Config{})
-		p.reply(t)
-		must(t, p.WriteData(1, false, framed("one")))
-		mustNext(t, c, []byte("one"))
-		var b bytes.Buffer
-		must(t, http2.NewFramer(&b, nil).WritePing(false, [8]byte{1}))
-		frame := b.Bytes()
-		_, err := p.Write(frame[:cut])
-		must(t, err)
-		rested := make(chan error, 1)
-		go func() { rested <- c.Rest(time.Now().Add(20 * time.Millisecond)) }()
-		time.Sleep(40 * time.Millisecond)
-		_, err = p.Write(frame[cut:])
-		must(t, err)
-		must(t, <-rested)
-		p.until(t, func(f http2.Frame) bool { return f.Header().Type == http2.FramePing })
-		c.Wake()
-		if _, err := c.Next(); !errors.Is(err, ErrWoken) {
-			t.Error(err)
-		}
-		must(t, p.WriteData(1, false, framed("two")))
-		mustNext(t, c, []byte("two"))
-	}
-}
-
 func TestNobodyThere(t *testing.T) {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -337,6 +309,7 @@ type canned struct {
 func (c *canned) Read(b []byte) (int, error)      { return c.r.Read(b) }
 func (c *canned) Write(b []byte) (int, error)     { c.n += len(b); return len(b), nil }
 func (c *canned) Close() error                    { return nil }
+func (c *canned) SetDeadline(time.Time) error     { return nil }
 func (c *canned) SetReadDeadline(time.Time) error { return nil }
 
 // FuzzConn: whatever a server sends, the connection ends in an error, and takes no more memory than was sent, but for a factor.

@@ -76,23 +76,14 @@ func (c *Conn) frame() error {
 
 // header waits for a frame's header.
 func (c *Conn) header() error {
-	if c.late {
-		c.late = false
-		_ = c.sock.SetReadDeadline(c.deadline)
-	}
 	for have := 0; have < len(c.head); {
 		n, err := c.read(c.head[have:])
 		switch have += n; {
 		case err == nil:
-		case have == 0 && (errors.Is(err, ErrWoken) || errors.Is(err, errTimeout)):
-			return err
-		case errors.Is(err, ErrWoken):
+		case errors.Is(err, ErrWoken) && have > 0:
 			c.woken = true
-		case errors.Is(err, errTimeout) && !c.late:
-			c.late = true
-			_ = c.sock.SetReadDeadline(time.Now().Add(grace))
-		case errors.Is(err, errTimeout):
-			return unavailable(errHalf)
+		case errors.Is(err, ErrWoken), errors.Is(err, errTimeout) && have == 0:
+			return err
 		case errors.Is(err, io.EOF):
 			return status.Error(codes.Unavailable, "the server has closed the connection")
 		default:

@@ -2,9 +2,7 @@ package wire
 
 import (
 	"bytes"
-	"errors"
 	"sync"
-	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -70,11 +68,6 @@ func (c *Conn) flush() error {
 	return nil
 }
 
-// grace is how much longer than the deadline a frame may take that has begun.
-const grace = 10 * time.Second
-
-var errHalf = errors.New("the server has sent half of a frame")
-
 // source is what a framer reads: the header of a frame, which has come, then the connection.
 type source struct {
 	conn *Conn
@@ -89,18 +82,9 @@ func (s *source) Read(b []byte) (int, error) {
 	}
 	for {
 		n, err := s.conn.read(b)
-		switch {
-		case n > 0:
-			return n, nil
-		case err == ErrWoken: //nolint:errorlint // it is never wrapped
-			s.conn.woken = true // for later: a frame is read to its end
-		case err == errTimeout && !s.conn.late: //nolint:errorlint // it is never wrapped
-			s.conn.late = true
-			_ = s.conn.sock.SetReadDeadline(time.Now().Add(grace))
-		case err == errTimeout: //nolint:errorlint // it is never wrapped
-			return 0, errHalf
-		default:
-			return 0, err
+		if n > 0 || err != ErrWoken { //nolint:errorlint // it is never wrapped
+			return n, err
 		}
+		s.conn.woken = true // for later: a frame is read to its end
 	}
 }
