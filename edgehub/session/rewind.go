@@ -22,7 +22,8 @@ func (s *session) beginRewind(r *replica) error {
 }
 
 // goesBack tells whether the catch-up under way leads to another history at rev than the replica's: the hub says so, or
-// it has sent an older version of an object. In one history it never does, because a hub that is behind an edge waits.
+// it has sent an older version of an object, or one that the replica would have if its history were the hub's. In one
+// history it never does, because a hub that is behind an edge waits.
 func (r *replica) goesBack(rev uint64) bool {
 	if !r.log.IsReady() {
 		return false
@@ -32,12 +33,20 @@ func (r *replica) goesBack(rev uint64) bool {
 	}
 	snap := r.log.Snapshot()
 	for key, op := range r.step.ops {
-		have := snap.Get(key)
-		if op.Object != nil && have != nil && have.UID() == op.Object.UID() && op.Object.Rev() < have.Rev() {
+		if op.Object != nil && r.belies(op.Object, snap.Get(key)) {
 			return true
 		}
 	}
 	return false
+}
+
+// belies tells whether an object of the hub can't be there if the replica's history is right, which has another one, or
+// none, under its key. By other rules an object may enter the view that has been there for long.
+func (r *replica) belies(o, have *watchlog.Object) bool {
+	if have != nil && have.UID() == o.UID() {
+		return o.Rev() < have.Rev()
+	}
+	return o.Rev() <= r.log.Rev() && r.view == r.pending.view && r.epoch == r.pending.epoch
 }
 
 // finishRewind ends a catch-up that goes back, if its outcome is what the hub holds: with a new log, which has no past.
