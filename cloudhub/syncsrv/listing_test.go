@@ -176,7 +176,7 @@ func TestEdgesThatBeginTogetherShareTheirPages(t *testing.T) {
 	for _, f := range all {
 		f.u.close()
 	}
-	if c.log.HasReaders() || len(srv.projections.by) > 0 {
+	if c.log.HasReaders() || len(srv.projections.by) > 0 || srv.projections.runs.bytes > 0 {
 		t.Error("something holds on to the log")
 	}
 }

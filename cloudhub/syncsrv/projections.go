@@ -53,6 +53,9 @@ func (p *projection) release() {
 	if last {
 		delete(p.home.by, p.key)
 	}
+	if len(p.home.by) == 0 {
+		p.home.runs.clear()
+	}
 	p.home.mu.Unlock()
 	if last {
 		p.close()

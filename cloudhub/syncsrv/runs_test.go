@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
@@ -70,4 +72,25 @@ func TestRunThatFailsToBeMadeHurtsNobodyElse(t *testing.T) {
 	if r := rs.of(runKey{}, func() *run { return runOf(5) }); len(r.pieces) != 1 {
 		t.Errorf("%v", r)
 	}
+}
+
+func TestRunsExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rs := newRuns(1 << 20)
+		rs.use(t, runKey{first: 1}, func() *run { return runOf(100) })
+		rs.use(t, runKey{first: 2}, func() *run { return runOf(100) })
+		for range 10 {
+			time.Sleep(keepRun / 4)
+			rs.use(t, runKey{first: 2}, func() *run { t.Error("what is used was let go of"); return runOf(100) })
+			rs.expire(time.Now())
+		}
+		if len(rs.by) != 1 || rs.order.Len() != 1 {
+			t.Errorf("%d runs are kept", len(rs.by))
+		}
+		time.Sleep(2 * keepRun)
+		rs.expire(time.Now())
+		if len(rs.by) != 0 || rs.bytes != 0 {
+			t.Errorf("%d runs of %d bytes are kept for nobody", len(rs.by), rs.bytes)
+		}
+	})
 }

@@ -203,6 +203,7 @@ func (s *session) tick(ctx context.Context, now time.Time) error {
 	if s.full() {
 		return nil // an edge that makes no progress is told nothing
 	}
+	s.srv.projections.runs.expire(now)
 	p := &tombolov1.Progress{}
 	for _, u := range s.subs {
 		if err := u.tick(ctx, now, p); err != nil {
