@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tombolo-sync/tombolo/internal/delta"
@@ -123,6 +124,10 @@ func sharingServer() *Server {
 // TestEdgesThatBeginTogetherShareTheirPages: edges that sync for the first time, or after a while away, at about the same
 // time, while the log moves, are sent the same bytes, and all come to what the log has.
 func TestEdgesThatBeginTogetherShareTheirPages(t *testing.T) {
+	synctest.Test(t, testSharedPages) // listings are joined for some time
+}
+
+func testSharedPages(t *testing.T) {
 	c, srv := newChronicle(t, 5, watchlog.Config{}), sharingServer()
 	c.stock(600)
 	away := maps.Clone(c.live) // what an edge had that was here now
@@ -200,6 +205,10 @@ func (c *chronicle) write(o *watchlog.Object) {
 
 // TestListingIsNotJoinedByWhoIsPastIt: an edge that has come further, at another hub, would be sent back.
 func TestListingIsNotJoinedByWhoIsPastIt(t *testing.T) {
+	synctest.Test(t, testJoining)
+}
+
+func testJoining(t *testing.T) {
 	c, srv := newChronicle(t, 6, watchlog.Config{}), sharingServer()
 	c.stock(10)
 	first := c.follow(srv, testRules[0], 0, nil)
@@ -214,7 +223,13 @@ func TestListingIsNotJoinedByWhoIsPastIt(t *testing.T) {
 		}
 		f.u.close()
 	}
-	f := c.follow(srv, testRules[0], at+1, nil)
+	time.Sleep(joinFor)
+	f := c.follow(srv, testRules[0], at, nil)
+	if f.u.catchup.rev != c.rev {
+		t.Error("a listing is joined that is out of date")
+	}
+	f.u.close()
+	f = c.follow(srv, testRules[0], at+1, nil)
 	if f.u.catchup.rev != c.rev || len(f.u.catchup.objects) != 1 {
 		t.Errorf("from %d: %d objects up to %d", at+1, len(f.u.catchup.objects), f.u.catchup.rev)
 	}

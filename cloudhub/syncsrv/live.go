@@ -13,7 +13,11 @@ import (
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
-// stepLive sends the next page of events.
+// stepLive sends the next page of events. An edge that is far behind is sent all of them too, as long as the window has them,
+// rather than the newest version of each object: that would be a gap, and watchers at the edge would miss what the hub
+// could have told them. It would not save much, either: as patches in a frame, events take some 50 bytes each, so that an
+// object must have changed a dozen times before it costs less whole. Of what has left the window, the newest versions are
+// all there is (PLAN_CHANGES).
 func (u *subscription) stepLive(ctx context.Context) (bool, error) {
 	page, err := u.reader.Read(u.s.buf)
 	if err != nil {
