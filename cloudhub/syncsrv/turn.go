@@ -5,21 +5,16 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
 // turnBytes is how many bytes of catch-ups and documents a turn sends, unless one message has more.
 const turnBytes = 64 << 10
-
-// pages are scratches for turns.
-var pages = sync.Pool{New: func() any { b := make([]*watchlog.Event, 0, pageEvents); return &b }}
 
 // turn does a bounded piece of the session's work: in an urgent turn what is small, mail and live events, in a bulk turn
 // catch-ups and documents as well. What fails, or panics, ends this session alone.
@@ -35,12 +30,11 @@ func (s *session) turn(k kind) (more bool) {
 	if s.ctx.Err() != nil {
 		return false
 	}
-	page := pages.Get().(*[]*watchlog.Event) //nolint:forcetypeassert // there is nothing else in the pool
-	s.buf = *page
+	buf := takeEventBuf()
+	s.buf = buf[:0]
 	more, err := s.run(s.ctx, k)
-	clear(s.buf[:cap(s.buf)])
 	s.buf = nil
-	pages.Put(page)
+	buf.putBack()
 	if err != nil {
 		s.end(err)
 		return false
