@@ -9,6 +9,7 @@ import (
 
 	"github.com/tombolo-sync/tombolo/cloudhub/enroll"
 	"github.com/tombolo-sync/tombolo/cloudhub/enroll/directory"
+	"github.com/tombolo-sync/tombolo/cloudhub/enroll/secrets"
 )
 
 // desk is where tokens are made and taken back.
@@ -51,12 +52,19 @@ func (o *registerOptions) inside(embedded string) {
 func (o *registerOptions) given() bool { return *o != (registerOptions{}) }
 
 // open returns the register.
-func (o *registerOptions) open(_ string) (register, error) {
+func (o *registerOptions) open(kubeconfig string) (register, error) {
 	switch {
 	case o.dir != "" && o.namespace != "":
 		return nil, errors.New("--register and --register-namespace exclude each other")
 	case o.dir != "":
 		return directory.New(o.dir)
+	case o.namespace != "":
+		rc, err := restConfig(kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		rc.UserAgent = "tombolo-cloudhub/" + version
+		return secrets.New(rc, o.namespace)
 	default:
 		return nil, errors.New("give --register DIR or --register-namespace NAMESPACE")
 	}

@@ -68,7 +68,13 @@ func (s *trustedSite) newEdge(name, dir string, args ...string) *edge {
 // cloudhub runs a command of the hub's binary on the register.
 func (s *trustedSite) cloudhub(args ...string) string {
 	s.t.Helper()
-	out, err := exec.Command(filepath.Join(binaries, "cloudhub"), append(args, "--register", s.register)...).CombinedOutput()
+	return s.command(append(args, "--register", s.register)...)
+}
+
+// command runs a command of the hub's binary.
+func (s *trustedSite) command(args ...string) string {
+	s.t.Helper()
+	out, err := exec.Command(filepath.Join(binaries, "cloudhub"), args...).CombinedOutput()
 	if err != nil {
 		s.t.Fatalf("cloudhub %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
