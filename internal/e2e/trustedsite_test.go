@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tombolo-sync/tombolo/internal/guarantee"
+	"github.com/tombolo-sync/tombolo/internal/pki"
 	"github.com/tombolo-sync/tombolo/internal/pki/pkitest"
 )
 
@@ -18,7 +19,9 @@ import (
 type trustedSite struct {
 	*site
 	ca       *pkitest.CA
-	caFile   string // that hubs and edges are known by; a test may rewrite it
+	caFile   string // that hubs and edges are known by
+	hubFiles pki.Files
+	signer   [2]string // the files of who signs edges' certificates: certificate and key
 	register string
 }
 
@@ -26,14 +29,13 @@ type trustedSite struct {
 func newTrustedSite(t *testing.T, args ...string) *trustedSite {
 	t.Helper()
 	s := &trustedSite{ca: pkitest.NewCA(t), register: t.TempDir()}
-	hubFiles := s.ca.Issue(t, "hub")
-	s.caFile = hubFiles.CA
+	s.hubFiles = s.ca.Issue(t, "hub")
+	s.caFile = s.hubFiles.CA
 	cert, key := s.ca.Files()
-	// A test that rewrites the authority's bundle must not replace the one who signs.
-	cert = s.copyFile(t, cert)
+	s.signer = [2]string{copyFile(t, cert), copyFile(t, key)} // the bundle of authorities is another file
 	h := newHub(t, hubConfig{args: args, transport: []string{
-		"--tls-cert", hubFiles.Cert, "--tls-key", hubFiles.Key, "--tls-ca", hubFiles.CA,
-		"--edge-ca-cert", cert, "--edge-ca-key", key, "--register", s.register,
+		"--tls-cert", s.hubFiles.Cert, "--tls-key", s.hubFiles.Key, "--tls-ca", s.caFile,
+		"--edge-ca-cert", s.signer[0], "--edge-ca-key", s.signer[1], "--register", s.register,
 	}})
 	h.start()
 	s.site = &site{t: t, history: guarantee.NewHistory(), hub: h, cloud: newAPI(t, "cloud", h.api), link: newLink(t, h.sync)}
@@ -42,17 +44,30 @@ func newTrustedSite(t *testing.T, args ...string) *trustedSite {
 	return s
 }
 
-func (s *trustedSite) copyFile(t *testing.T, from string) string {
+func copyFile(t *testing.T, from string) string {
 	t.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
 	to := filepath.Join(t.TempDir(), filepath.Base(from))
-	if err := os.WriteFile(to, data, 0o600); err != nil {
+	replaceFile(t, to, from)
+	return to
+}
+
+// replaceFile makes a file hold what others do, at once.
+func replaceFile(t *testing.T, to string, from ...string) {
+	t.Helper()
+	var all []byte
+	for _, f := range from {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, data...)
+	}
+	if err := os.WriteFile(to+".new", all, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return to
+	if err := os.Rename(to+".new", to); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // newEdge prepares an edge that is what it joined as.

@@ -98,6 +98,13 @@ func checkPermissions(t *testing.T, c *cluster.Cluster) {
 	ask("no", cloudhub, "impersonate", "groups/system:masters")
 	ask("no", cloudhub, "impersonate", "serviceaccounts")
 	ask("no", edgehub, "list", "pods")
+	// Its register of tokens and revocations is in its own namespace, and nowhere else.
+	for namespace, want := range map[string]string{"tombolo-system": "yes", "default": "no"} {
+		out, _ := c.Kubectl(t.Context(), "auth", "can-i", "--as="+cloudhub, "-n", namespace, "update", "secrets").Output() // "no" is a status, too
+		if got := strings.TrimSpace(string(out)); got != want {
+			t.Errorf("may the hub update secrets in %s: %q", namespace, got)
+		}
+	}
 }
 
 func checkEdges(t *testing.T, c *cluster.Cluster) {
