@@ -18,10 +18,11 @@ import (
 // relay passes sessions on to a hub, after a change to each Hello.
 type relay struct {
 	tombolov1.UnimplementedSyncServiceServer
-	hub  string
 	edit func(*tombolov1.Hello)
+	last func(*tombolov1.SyncResponse) bool // tells what ends a session that brings it; nil: nothing does
 
-	mu      sync.Mutex // guards both below
+	mu      sync.Mutex // guards all below up to readers
+	hub     string
 	broken  bool
 	end     context.CancelFunc // of the newest session
 	readers sync.WaitGroup
@@ -78,7 +79,10 @@ func (r *relay) begin(end context.CancelFunc) error {
 }
 
 func (r *relay) Sync(down tombolov1.SyncService_SyncServer) error {
-	conn, err := grpc.NewClient("passthrough:///"+r.hub, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	r.mu.Lock()
+	hub := r.hub
+	r.mu.Unlock()
+	conn, err := grpc.NewClient("passthrough:///"+hub, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err
 	}
@@ -117,7 +121,17 @@ func (r *relay) Sync(down tombolov1.SyncService_SyncServer) error {
 		if err := down.Send(m); err != nil {
 			return err
 		}
+		if r.last != nil && r.last(m) {
+			return status.Error(codes.Unavailable, "the link broke")
+		}
 	}
+}
+
+// lead has the sessions that come go to another hub.
+func (r *relay) lead(hub string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hub = hub
 }
 
 // asItIs leaves a Hello alone.
