@@ -17,6 +17,7 @@ import (
 	"github.com/tombolo-sync/tombolo/cloudhub/callsrv"
 	"github.com/tombolo-sync/tombolo/cloudhub/enroll"
 	"github.com/tombolo-sync/tombolo/cloudhub/identity"
+	"github.com/tombolo-sync/tombolo/cloudhub/site"
 	"github.com/tombolo-sync/tombolo/cloudhub/syncsrv"
 )
 
@@ -37,6 +38,11 @@ type Config struct {
 	Source      Source
 	Cloud       callsrv.Cloud // where calls of edges' clients go; nil: none are carried
 	Scopes      syncsrv.Scopes
+	// Sites, if any, takes the place of Scopes: EdgeSites say who may be here and have what, and are told how edges do, in
+	// this hub's Name, through WriteStatus (see site.ReporterConfig).
+	Sites       *site.Registry
+	Name        string
+	WriteStatus func(ctx context.Context, name string, patch []byte) error
 	Listener    net.Listener // where edges connect; Run closes it
 	Credentials credentials.TransportCredentials
 	Insecure    bool // edges are who they say they are: development only
@@ -58,12 +64,17 @@ type Hub struct {
 	cfg   Config
 	srv   *syncsrv.Server
 	calls *callsrv.Server // nil: none are carried
+	// reporter writes the status of EdgeSites; nil without them.
+	reporter *site.Reporter
 }
 
 // New returns a hub. Errors: a required part of the configuration is missing.
 func New(cfg Config) (*Hub, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Sites != nil {
+		cfg.Scopes = cfg.Sites
 	}
 	sync := syncsrv.Config{
 		Source: cfg.Source, Held: cfg.Source, Prover: cfg.Source, Scopes: cfg.Scopes, Credentials: cfg.Credentials, Insecure: cfg.Insecure,
@@ -74,6 +85,12 @@ func New(cfg Config) (*Hub, error) {
 		sync.Credentials, sync.Admit = cfg.Gate.Credentials(), cfg.Gate.Admit
 	}
 	h := &Hub{cfg: cfg}
+	if cfg.Sites != nil {
+		sync.Standing = cfg.Sites
+		h.reporter = site.NewReporter(site.ReporterConfig{
+			Registry: cfg.Sites, Hub: cfg.Name, Seen: h.seen, Write: cfg.WriteStatus, Logger: cfg.Logger,
+		})
+	}
 	sync.Register = h.register
 	var err error
 	if cfg.Cloud != nil {
@@ -88,6 +105,16 @@ func New(cfg Config) (*Hub, error) {
 	}
 	h.srv, err = syncsrv.New(sync)
 	return h, err
+}
+
+// seen calls f for each edge that is connected.
+func (h *Hub) seen(f func(site.Seen)) {
+	h.srv.Statuses(func(s syncsrv.Status) {
+		f(site.Seen{
+			Edge: s.Edge, Version: s.Software, CertificateNotAfter: s.CertificateNotAfter, Resources: s.Resources, Wanted: s.Wanted,
+			Position: s.Position, Objects: s.Objects, Bytes: s.Bytes, Behind: s.Behind,
+		})
+	})
 }
 
 // register adds the services beside the sync service.
@@ -121,6 +148,10 @@ func (h *Hub) Run(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error { return h.srv.Serve(h.cfg.Listener) })
+	if h.cfg.Sites != nil {
+		g.Go(func() error { return h.cfg.Sites.Run(sourceCtx) })
+		g.Go(func() error { return h.reporter.Run(sourceCtx) })
+	}
 	if h.cfg.Gate != nil {
 		g.Go(func() error { return h.cfg.Gate.Run(sourceCtx) })
 	}
@@ -153,4 +184,12 @@ func (h *Hub) shutdown(ctx context.Context) {
 }
 
 // Ready tells why edges can't be served yet, nil when they can.
-func (h *Hub) Ready() error { return h.cfg.Source.Ready() }
+func (h *Hub) Ready() error {
+	if err := h.cfg.Source.Ready(); err != nil {
+		return err
+	}
+	if h.cfg.Sites != nil {
+		return h.cfg.Sites.Ready()
+	}
+	return nil
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tombolo-sync/tombolo/cloudhub/audit"
+	"github.com/tombolo-sync/tombolo/cloudhub/identity"
 )
 
 // Tokens keeps join tokens. It must be the same for all replicas of a hub.
@@ -27,6 +28,8 @@ type Config struct {
 	Issuer  *Issuer
 	Tokens  Tokens
 	Revoked *Revoked
+	// Standing, if any, has a say beside Revoked in who may join and renew.
+	Standing identity.Standing
 	// Authorities returns by whom edges know hubs, now.
 	Authorities func() []*x509.Certificate
 	// CheckInterval is how often edges are to ask whether anything has changed. 0 means an hour.

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/tombolo-sync/tombolo/cloudhub/identity"
 	"github.com/tombolo-sync/tombolo/cloudhub/throttle"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
@@ -95,7 +96,8 @@ func (s *Server) redeem(ctx context.Context, text string, key any) (Token, error
 	if !t.matches(secret) || err != nil {
 		return Token{}, errToken
 	}
-	if now := time.Now(); !now.Before(t.Expires) {
+	now := time.Now()
+	if !now.Before(t.Expires) {
 		return t, status.Errorf(codes.PermissionDenied, "the token expired at %s", t.Expires.UTC().Format(time.RFC3339))
 	}
 	revoked, err := s.cfg.Revoked.Before(t.Edge)
@@ -104,6 +106,13 @@ func (s *Server) redeem(ctx context.Context, text string, key any) (Token, error
 	}
 	if t.Created.Before(revoked) {
 		return t, status.Error(codes.PermissionDenied, "the edge was revoked after the token was made")
+	}
+	if s.cfg.Standing != nil {
+		if err := s.cfg.Standing.Check(t.Edge, now); errors.Is(err, identity.ErrBarred) {
+			return t, status.Error(codes.PermissionDenied, err.Error())
+		} else if err != nil {
+			return t, status.Error(codes.Unavailable, err.Error())
+		}
 	}
 	return t, s.claim(ctx, t, key)
 }

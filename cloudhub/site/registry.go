@@ -30,10 +30,12 @@ type Registry struct {
 
 // entry is what is known of one edge.
 type entry struct {
-	spec     Spec
-	deleting bool
-	scope    scope.Scope
-	err      error // why the scope can't be told; ErrUnusable
+	spec       Spec
+	generation int64
+	status     Status // as the cloud has it
+	deleting   bool
+	scope      scope.Scope
+	err        error // why the scope can't be told; ErrUnusable
 }
 
 // ruling is what one EdgeScope says.
@@ -87,7 +89,7 @@ func (r *Registry) ready() error {
 	return nil
 }
 
-// For returns what an edge may hold: nothing when it may not be here at all, see Admit.
+// For returns what an edge may hold: nothing when it may not be here at all, see Check.
 func (r *Registry) For(edge string) scope.Scope {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -104,9 +106,9 @@ func (r *Registry) Changed() <-chan struct{} {
 	return r.changed
 }
 
-// Admit tells whether an edge may be here with a certificate that was issued at a moment, zero for no certificate:
-// ErrStarting, ErrUnknown, ErrSuspended, ErrRevoked or ErrUnusable when not.
-func (r *Registry) Admit(edge string, issued time.Time) error {
+// Check tells whether an edge may be here with a certificate that was issued at a moment, zero for no certificate:
+// ErrStarting, ErrUnknown, ErrSuspended, ErrRevoked or ErrUnusable when not. The registry is an identity.Standing.
+func (r *Registry) Check(edge string, issued time.Time) error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if err := r.ready(); err != nil {
@@ -216,8 +218,11 @@ func (t sitesOf) take(o *watchlog.Object) bool {
 	if e == nil {
 		e = &entry{}
 		t.r.sites[o.Name()] = e
-	} else if e.deleting == (s.DeletionTimestamp != nil) && reflect.DeepEqual(e.spec, s.Spec) {
-		return false
+	}
+	known := e.generation != 0
+	e.status, e.generation = s.Status, max(s.Generation, 1)
+	if known && e.deleting == (s.DeletionTimestamp != nil) && reflect.DeepEqual(e.spec, s.Spec) {
+		return false // the hubs' own status
 	}
 	e.spec, e.deleting = s.Spec, s.DeletionTimestamp != nil
 	t.r.resolve(o.Name(), e)

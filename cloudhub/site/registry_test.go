@@ -124,16 +124,16 @@ func TestWhoMayBeHere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(t)
 		r := New(c, slog.New(slog.DiscardHandler))
-		if err := r.Admit("a", time.Time{}); !errors.Is(err, ErrStarting) {
+		if err := r.Check("a", time.Time{}); !errors.Is(err, ErrStarting) {
 			t.Errorf("before the first list: %v", err)
 		}
 		c.start(r)
-		if err := r.Admit("a", time.Time{}); !errors.Is(err, ErrUnknown) {
+		if err := r.Check("a", time.Time{}); !errors.Is(err, ErrUnknown) {
 			t.Errorf("without an EdgeSite: %v", err)
 		}
 		c.put(Scopes, "web", rules("pods", "services"))
 		c.put(Sites, "a", site(map[string]any{"scopes": []string{"web"}}))
-		if err := r.Admit("a", time.Time{}); err != nil {
+		if err := r.Check("a", time.Time{}); err != nil {
 			t.Errorf("with an EdgeSite: %v", err)
 		}
 		if got, want := resources(r, "a"), []string{"pods", "services"}; !slices.Equal(got, want) {
@@ -141,19 +141,19 @@ func TestWhoMayBeHere(t *testing.T) {
 		}
 		changed := r.Changed()
 		c.put(Sites, "a", site(map[string]any{"scopes": []string{"web"}, "suspended": true}))
-		if err := r.Admit("a", time.Time{}); !errors.Is(err, ErrSuspended) || !isClosed(changed) {
+		if err := r.Check("a", time.Time{}); !errors.Is(err, ErrSuspended) || !isClosed(changed) {
 			t.Errorf("suspended: %v, told %t", err, isClosed(changed))
 		}
 		limit := time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
 		c.put(Sites, "a", site(map[string]any{"scopes": []string{"web"}, "certificatesNotBefore": limit}))
-		if err := r.Admit("a", limit.Add(-time.Second)); !errors.Is(err, ErrRevoked) {
+		if err := r.Check("a", limit.Add(-time.Second)); !errors.Is(err, ErrRevoked) {
 			t.Errorf("an old certificate: %v", err)
 		}
-		if err := r.Admit("a", limit); err != nil {
+		if err := r.Check("a", limit); err != nil {
 			t.Errorf("a new certificate: %v", err)
 		}
 		c.remove(Sites, "a")
-		if err := r.Admit("a", limit); !errors.Is(err, ErrUnknown) || len(resources(r, "a")) > 0 {
+		if err := r.Check("a", limit); !errors.Is(err, ErrUnknown) || len(resources(r, "a")) > 0 {
 			t.Errorf("deleted: %v, holds %v", err, resources(r, "a"))
 		}
 	})
@@ -182,16 +182,16 @@ func TestScopeThatCanNotBeUsed(t *testing.T) {
 		r := New(c, slog.New(slog.DiscardHandler))
 		c.start(r)
 		c.put(Sites, "a", site(map[string]any{"scopes": []string{"web"}}))
-		if err := r.Admit("a", time.Time{}); !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), "web") {
+		if err := r.Check("a", time.Time{}); !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), "web") {
 			t.Errorf("without its EdgeScope: %v", err)
 		}
 		c.put(Scopes, "web", rules("pods"))
-		if err := r.Admit("a", time.Time{}); err != nil {
+		if err := r.Check("a", time.Time{}); err != nil {
 			t.Errorf("with its EdgeScope: %v", err)
 		}
 		broken := map[string]any{"spec": map[string]any{"rules": []map[string]any{{"resource": "pods", "labelSelector": "a in"}}}}
 		c.put(Scopes, "web", broken)
-		if err := r.Admit("a", time.Time{}); !errors.Is(err, ErrUnusable) {
+		if err := r.Check("a", time.Time{}); !errors.Is(err, ErrUnusable) {
 			t.Errorf("with a selector that doesn't parse: %v", err)
 		}
 		if got := resources(r, "a"); !slices.Equal(got, []string{"pods"}) {
@@ -202,7 +202,7 @@ func TestScopeThatCanNotBeUsed(t *testing.T) {
 			t.Errorf("holds %v after the EdgeScope was deleted: what was is to stay until the EdgeSite says otherwise", got)
 		}
 		c.put(Scopes, "web", rules("services"))
-		if got := resources(r, "a"); !slices.Equal(got, []string{"services"}) || r.Admit("a", time.Time{}) != nil {
+		if got := resources(r, "a"); !slices.Equal(got, []string{"services"}) || r.Check("a", time.Time{}) != nil {
 			t.Errorf("holds %v once it is mended", got)
 		}
 	})
@@ -219,14 +219,14 @@ func TestLostSourceChangesNothing(t *testing.T) {
 		c.renew(Sites, "EdgeSite")
 		old.Close(nil)
 		time.Sleep(time.Minute)
-		if err := r.Admit("a", time.Time{}); err != nil {
+		if err := r.Check("a", time.Time{}); err != nil {
 			t.Errorf("while the log is away: %v", err)
 		}
 		if err := c.logs[Sites].Load(watchlog.Content{Rev: c.rev, Floor: c.rev}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		if err := r.Admit("a", time.Time{}); !errors.Is(err, ErrUnknown) {
+		if err := r.Check("a", time.Time{}); !errors.Is(err, ErrUnknown) {
 			t.Errorf("after a list without it: %v", err)
 		}
 	})

@@ -57,7 +57,6 @@ type Status struct {
 // Certificate is the one that an edge connected with last.
 type Certificate struct {
 	NotAfter *metav1.Time `json:"notAfter,omitempty"`
-	Serial   string       `json:"serial,omitempty"` // in hexadecimal
 }
 
 // EdgeScope is a reusable set of rules.

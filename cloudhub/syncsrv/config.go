@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/tap"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tombolo-sync/tombolo/cloudhub/identity"
 	"github.com/tombolo-sync/tombolo/cloudhub/scope"
 	"github.com/tombolo-sync/tombolo/internal/apidoc"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
@@ -51,6 +52,8 @@ type Config struct {
 	Held Held
 	// Prover answers edges' questions. nil: all of them fail, and edges say that what they serve may be behind.
 	Prover Prover
+	// Standing tells which edges may be here, beside what the transport decides. nil: all of them.
+	Standing identity.Standing
 	// Credentials are the transport's: mutual TLS, or insecure for development, where an edge is who it says it is.
 	Credentials credentials.TransportCredentials
 	Insecure    bool

@@ -92,6 +92,10 @@ func (s *Server) sync(stream tombolov1.SyncService_SyncServer) error {
 		s.log.Warn("edge refused", "claims", hello.GetEdge(), "peer", identity.Addr(stream.Context()), "reason", err)
 		return err
 	}
+	if err := s.standing(stream.Context(), edge); err != nil {
+		s.log.Warn("edge refused", "edge", edge, "peer", identity.Addr(stream.Context()), "reason", err)
+		return err
+	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
 	sess := newSession(ctx, s, stream, edge, hello, cancel)
@@ -103,6 +107,26 @@ func (s *Server) sync(stream tombolov1.SyncService_SyncServer) error {
 	err = sess.serve()
 	s.log.Info("session closed", "edge", edge, "reason", err)
 	return toStatus(err)
+}
+
+// standing tells whether an edge may be here at all: PERMISSION_DENIED when not, UNAVAILABLE when that can't be told.
+func (s *Server) standing(ctx context.Context, edge string) error {
+	if s.cfg.Standing == nil {
+		return nil
+	}
+	var since time.Time
+	if c, ok := identity.FromContext(ctx); ok {
+		since = c.NotBefore()
+	}
+	err := s.cfg.Standing.Check(edge, since)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, identity.ErrBarred):
+		return status.Error(codes.PermissionDenied, err.Error())
+	default:
+		return status.Error(codes.Unavailable, err.Error())
+	}
 }
 
 var errNoHello = status.Error(codes.DeadlineExceeded, "no Hello has come")

@@ -57,6 +57,9 @@ type session struct {
 	armed   time.Time                        // when the clock wakes the session; zero: it does not
 	report  atomic.Pointer[tombolov1.Report] // what the edge last said that it holds; nil before
 
+	standing standing
+	status   atomic.Pointer[Status] // nil before the first tick
+
 	rescoped atomic.Bool             // the edge's scope may have changed
 	leave    atomic.Pointer[leaving] // the edge is to be asked to leave
 
@@ -109,7 +112,7 @@ func (s *session) end(err error) {
 // begin answers the edge's hello.
 func (s *session) begin(ctx context.Context) (err error) {
 	hello := s.hello
-	s.hello = nil
+	s.hello, s.standing.software = nil, hello.GetSoftware()
 	if s.demand, err = readDemand(hello.GetDemand()); err != nil {
 		return err
 	}

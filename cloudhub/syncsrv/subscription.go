@@ -40,6 +40,8 @@ type subscription struct {
 	sentRev uint64
 	// readRev is how far the live reader has come: sentRev, or further when there was nothing for the edge.
 	readRev uint64
+	// durable is the newest position that the edge has said to be so in this session.
+	durable uint64
 	// answers wait for readRev.
 	answers []answer
 	// failure is what the edge was told of the last failure, "" after a success.
@@ -313,6 +315,7 @@ func (u *subscription) tick(ctx context.Context, now time.Time, p *tombolov1.Pro
 
 // acked takes note that the edge has everything up to rev.
 func (u *subscription) acked(rev uint64) error {
+	u.durable = max(u.durable, rev)
 	if u.phase != confirming || rev < u.sentRev {
 		return nil
 	}

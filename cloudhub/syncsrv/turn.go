@@ -177,6 +177,9 @@ func (s *session) keepTime(ctx context.Context, now time.Time) error {
 	}
 	if s.rescoped.Load() && !s.full() {
 		s.rescoped.Store(false) // before the scope is read
+		if err := s.srv.standing(ctx, s.edge); err != nil {
+			return err
+		}
 		if err := s.subscribe(ctx); err != nil {
 			return err
 		}
@@ -184,6 +187,7 @@ func (s *session) keepTime(ctx context.Context, now time.Time) error {
 	if now.Before(s.tickAt) {
 		return nil
 	}
+	s.takeStock(now)
 	s.tickAt = now.Add(s.srv.cfg.ProgressInterval)
 	return s.tick(ctx, now)
 }

@@ -19,10 +19,12 @@ import (
 
 	"github.com/tombolo-sync/tombolo/cloudhub"
 	"github.com/tombolo-sync/tombolo/cloudhub/scope"
+	"github.com/tombolo-sync/tombolo/cloudhub/site"
 	"github.com/tombolo-sync/tombolo/cloudhub/source/embedded"
 	"github.com/tombolo-sync/tombolo/cloudhub/source/kube"
 	"github.com/tombolo-sync/tombolo/cmd/internal/cloud"
 	"github.com/tombolo-sync/tombolo/cmd/internal/flags"
+	"github.com/tombolo-sync/tombolo/deploy/crds"
 	"github.com/tombolo-sync/tombolo/internal/obs"
 	"github.com/tombolo-sync/tombolo/internal/run"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
@@ -33,7 +35,8 @@ type runOptions struct {
 	kubeconfig, embedded, api, sync, http, scopes string
 	window                                        watchlog.Config
 	progress, age, drain                          time.Duration
-	profiles                                      bool
+	profiles, sites                               bool
+	name                                          string
 	transport                                     flags.Transport
 	trust                                         trustOptions
 	log                                           flags.Log
@@ -54,7 +57,9 @@ func runCommand() *cobra.Command {
 	f.StringVar(&o.sync, "sync-addr", "127.0.0.1:7443", "address that edges connect to")
 	f.StringVar(&o.http, "http-addr", "127.0.0.1:7444", "address of /metrics, /healthz and /readyz; empty for none")
 	f.BoolVar(&o.profiles, "profiling", false, "serve Go's profiles on --http-addr too, under /debug/pprof/")
-	f.StringVar(&o.scopes, "scopes", "", "YAML file that says which edge may hold what; read again when it changes (required)")
+	f.StringVar(&o.scopes, "scopes", "", "YAML file that says which edge may hold what; read again when it changes (this or --sites is required)")
+	f.BoolVar(&o.sites, "sites", false, "EdgeSite and EdgeScope objects of the cloud say which edges there are and what each may hold, in place of --scopes")
+	f.StringVar(&o.name, "name", "", "name of this hub in the status of EdgeSites (default: the host's name)")
 	f.Int64Var(&o.window.MaxBytes, "window-bytes", 64<<20, "how much history each resource keeps, in bytes")
 	f.IntVar(&o.window.MaxEvents, "window-events", 1_000_000, "how much history each resource keeps, in events")
 	f.DurationVar(&o.progress, "progress-interval", 5*time.Second,
@@ -66,9 +71,8 @@ func runCommand() *cobra.Command {
 	o.transport.Add(c)
 	o.trust.add(c)
 	o.log.Add(c)
-	if err := c.MarkFlagRequired("scopes"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	c.MarkFlagsOneRequired("scopes", "sites")
+	c.MarkFlagsMutuallyExclusive("scopes", "sites")
 	return c
 }
 
@@ -85,9 +89,11 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	scopes, err := scope.Watch(o.scopes, logger)
-	if err != nil {
-		return fmt.Errorf("--scopes: %w", err)
+	var scopes *scope.Watched
+	if !o.sites {
+		if scopes, err = scope.Watch(o.scopes, logger); err != nil {
+			return fmt.Errorf("--scopes: %w", err)
+		}
 	}
 	if o.transport.Insecure {
 		logger.Warn("INSECURE: no TLS, and edges are who they say they are; for development only")
@@ -95,10 +101,6 @@ func (o *runOptions) run(ctx context.Context) error {
 	cfg := cloud.Config{Logger: logger, Metrics: obs.NewRegistry(), Profiles: o.profiles}
 	o.trust.register.inside(o.embedded)
 	o.trust.certificates = o.transport.Files
-	t, err := o.trust.build(tls, o.kubeconfig, logger, cfg.Metrics)
-	if err != nil {
-		return err
-	}
 	sync, err := o.listen(ctx, &cfg)
 	if err != nil {
 		return err
@@ -107,21 +109,53 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg.Hub, err = cloudhub.New(cloudhub.Config{
-		Source: src, Cloud: src, Scopes: scopes, Listener: sync, Credentials: insecure.NewCredentials(), Insecure: o.transport.Insecure,
-		Gate: t.gate, Enroll: t.server,
+	hub := cloudhub.Config{
+		Source: src, Cloud: src, Listener: sync, Credentials: insecure.NewCredentials(), Insecure: o.transport.Insecure,
 		Software: version, Logger: logger, Metrics: cfg.Metrics, ProgressInterval: o.progress, MaxSessionAge: o.age,
 		DrainTimeout: o.drain,
-	})
+	}
+	if o.sites {
+		if err := o.follow(ctx, &hub, &cfg, src); err != nil {
+			return err
+		}
+		o.trust.sites = hub.Sites
+	} else {
+		hub.Scopes = scopes
+	}
+	t, err := o.trust.build(tls, o.kubeconfig, logger, cfg.Metrics)
 	if err != nil {
+		return err
+	}
+	hub.Gate, hub.Enroll = t.gate, t.server
+	if cfg.Hub, err = cloudhub.New(hub); err != nil {
 		return err
 	}
 	logger.Info("serving edges", "addr", sync.Addr())
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return scopes.Run(ctx) })
+	if scopes != nil {
+		g.Go(func() error { return scopes.Run(ctx) })
+	}
 	g.Go(func() error { return t.run(ctx) })
 	g.Go(func() error { return cloud.Run(ctx, cfg) })
 	return g.Wait()
+}
+
+// follow has EdgeSites say who may be here and have what. An embedded cloud is given their definitions.
+func (o *runOptions) follow(ctx context.Context, hub *cloudhub.Config, cfg *cloud.Config, src cloud.Source) error {
+	if cfg.Embedded != nil {
+		if err := cloud.Define(ctx, src.Own(), crds.EdgeScopes, crds.EdgeSites); err != nil {
+			return err
+		}
+	}
+	hub.Name = o.name
+	if hub.Name == "" {
+		var err error
+		if hub.Name, err = os.Hostname(); err != nil {
+			return fmt.Errorf("--name: %w", err)
+		}
+	}
+	hub.Sites, hub.WriteStatus = site.New(src, hub.Logger), site.Writer(src.Own())
+	return nil
 }
 
 // gcPercent is how much garbage there may be beside what lives. Memory is what bounds the number of edges: half of Go's

@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-sync/tombolo/cloudhub/audit"
 	"github.com/tombolo-sync/tombolo/cloudhub/enroll"
 	"github.com/tombolo-sync/tombolo/cloudhub/identity"
+	"github.com/tombolo-sync/tombolo/cloudhub/site"
 	"github.com/tombolo-sync/tombolo/internal/pki"
 )
 
@@ -25,7 +26,8 @@ type trustOptions struct {
 	hubCA        string
 	ttl, grace   time.Duration
 	checkEvery   time.Duration
-	certificates pki.Files // of the hub
+	certificates pki.Files      // of the hub
+	sites        *site.Registry // nil without
 }
 
 func (o *trustOptions) add(c *cobra.Command) {
@@ -88,6 +90,9 @@ func (o *trustOptions) build(cfg *tls.Config, kubeconfig string, logger *slog.Lo
 		}
 		gate.Standings = []identity.Standing{t.revoked}
 	}
+	if o.sites != nil {
+		gate.Standings = append(gate.Standings, o.sites)
+	}
 	if o.cert != "" {
 		if t.server, err = o.server(t, hubs, lines, reg); err != nil {
 			return nil, err
@@ -111,10 +116,14 @@ func (o *trustOptions) server(t *trust, hubs *pki.Bundle, lines *audit.Log, reg 
 	if err != nil {
 		return nil, fmt.Errorf("--edge-ca-cert: %w", err)
 	}
-	return enroll.New(enroll.Config{
+	cfg := enroll.Config{
 		Issuer: issuer, Tokens: t.keep, Revoked: t.revoked, Authorities: hubs.Certificates, CheckInterval: o.checkEvery,
 		Audit: lines, Logger: t.logger, Metrics: reg,
-	})
+	}
+	if o.sites != nil {
+		cfg.Standing = o.sites
+	}
+	return enroll.New(cfg)
 }
 
 // run keeps up with revocations until ctx ends.

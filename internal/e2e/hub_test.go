@@ -40,6 +40,7 @@ type hubConfig struct {
 	name       string // default "cloudhub"
 	kubeconfig string
 	scopes     string // default defaultScopes
+	sites      bool   // EdgeSites of the cloud in place of scopes
 	args       []string
 	transport  []string // default --insecure-dev
 	edgeArgs   []string // of the edge in a site
@@ -64,7 +65,12 @@ func newHub(t testing.TB, cfg hubConfig) *hub {
 	if err := os.WriteFile(scopes, []byte(cfg.scopes), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"run", "--sync-addr", ports[0], "--http-addr", ports[1], "--scopes", scopes, "--progress-interval", "1s"}
+	args := []string{"run", "--sync-addr", ports[0], "--http-addr", ports[1], "--progress-interval", "1s"}
+	if cfg.sites {
+		args = append(args, "--sites", "--name", cfg.name)
+	} else {
+		args = append(args, "--scopes", scopes)
+	}
 	args = append(args, cfg.transport...)
 	if cfg.kubeconfig != "" {
 		args = append(args, "--kubeconfig", cfg.kubeconfig)

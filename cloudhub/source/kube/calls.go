@@ -79,6 +79,9 @@ func (k *Kube) Edge(name string) http.RoundTripper {
 	}, k.calls.own)}
 }
 
+// Own returns the way for the hub's own requests.
+func (k *Kube) Own() http.RoundTripper { return toServer{k.calls.base, k.calls.own} }
+
 // refusing sends nothing.
 type refusing struct{ err error }
 

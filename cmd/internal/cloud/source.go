@@ -14,6 +14,8 @@ import (
 type Source interface {
 	cloudhub.Source
 	callsrv.Cloud
+	// Own is the way of the hub's own requests.
+	Own() http.RoundTripper
 }
 
 // inProcess is an embedded cloud with its API. That knows nobody, so it makes no difference whose calls they are.
@@ -29,6 +31,9 @@ func Embedded(c *embedded.Cloud, api http.Handler, logger *slog.Logger) Source {
 
 // Caller returns the way to the API.
 func (p inProcess) Caller() http.RoundTripper { return p.api }
+
+// Own returns the same.
+func (p inProcess) Own() http.RoundTripper { return p.api }
 
 // Edge returns the same.
 func (p inProcess) Edge(string) http.RoundTripper { return p.api }
