@@ -144,6 +144,9 @@ func (u *subscription) inventory(inv *tombolov1.Inventory) error {
 		}
 		return u.reconcileParts()
 	}
+	if err := u.mayDisagree(); err != nil {
+		return err
+	}
 	if err := u.disagreed(inv.GetReason()); err != nil {
 		return err
 	}

@@ -52,6 +52,9 @@ func (s *session) demanded(ctx context.Context, d *tombolov1.Demand) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if !allow(&s.wants, demandRate, demandBurst) {
+		return status.Error(codes.ResourceExhausted, "the edge wants something else again and again")
+	}
 	var err error
 	if s.demand, err = readDemand(d.GetResources()); err != nil {
 		return err

@@ -104,6 +104,9 @@ func (s *session) handle(req *tombolov1.SyncRequest) error {
 	}
 	switch m := req.GetMessage().(type) {
 	case *tombolov1.SyncRequest_Ack:
+		if len(m.Ack.GetAlso()) > maxPositions {
+			return status.Errorf(codes.InvalidArgument, "an ack of more than %d positions", maxPositions)
+		}
 		s.received.Store(max(s.received.Load(), int64(min(m.Ack.GetReceivedBytes(), 1<<62)))) //nolint:gosec // bounded
 		s.deliver(req, true, func(context.Context) error { return s.acked(m.Ack) })
 	case *tombolov1.SyncRequest_Inventory:
@@ -122,7 +125,7 @@ func (s *session) handle(req *tombolov1.SyncRequest) error {
 		}
 		s.deliver(req, false, func(ctx context.Context) error { return s.need(ctx, m.Need) })
 	case *tombolov1.SyncRequest_Report:
-		s.report.Store(m.Report)
+		s.report.Store(&tombolov1.Report{Objects: m.Report.GetObjects(), Bytes: m.Report.GetBytes()}) // nothing else of it
 	default:
 		return status.Errorf(codes.InvalidArgument, "a %T is out of place here", m)
 	}
@@ -131,7 +134,7 @@ func (s *session) handle(req *tombolov1.SyncRequest) error {
 
 // deliver has a turn take in a message, which counts as unread until then.
 func (s *session) deliver(req *tombolov1.SyncRequest, light bool, take func(context.Context) error) {
-	size := int64(proto.Size(req))
+	size := weight(req, proto.Size(req))
 	s.unread.Add(size)
 	s.put(letter{light: light, do: func(ctx context.Context) error {
 		s.unread.Add(-size)

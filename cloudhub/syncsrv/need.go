@@ -3,7 +3,6 @@ package syncsrv
 import (
 	"context"
 
-	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -13,16 +12,14 @@ import (
 const (
 	// maxNeeded is how many keys a Need may have.
 	maxNeeded = 4096
-	// needRate and needBurst bound the Needs of an edge, per second: each costs a look at all that the edge holds.
+	// needRate and needBurst bound the Needs of an edge, and how often it may disagree, per second: each costs a look at
+	// all that the edge holds.
 	needRate, needBurst = 50, 200
 )
 
-// mayNeed tells whether the edge has not asked for too much.
+// mayNeed tells whether the edge has not asked for too much, or disagreed too often.
 func (s *session) mayNeed() bool {
-	if s.needs == nil {
-		s.needs = rate.NewLimiter(needRate, needBurst)
-	}
-	return s.needs.Allow()
+	return allow(&s.needs, needRate, needBurst)
 }
 
 // need goes back to where the edge is, to send it all behind that again, some objects whole. Of a subscription that is

@@ -97,6 +97,8 @@ func (s *session) admitQuestion(u *subscription, q *tombolov1.Question) (source.
 		return part, errNoProver
 	case !s.questions.mayAsk():
 		return part, errTooManyAsked
+	case len(part.Namespace) > maxText || len(part.Name) > maxText:
+		return part, fmt.Errorf("a name has more than %d bytes", maxText)
 	case len(part.Labels) > maxSelector || len(part.Fields) > maxSelector:
 		return part, fmt.Errorf("a selector has more than %d bytes", maxSelector)
 	}

@@ -25,6 +25,9 @@ func (u *subscription) ranges(m *tombolov1.Ranges) error {
 	if u.phase != live && u.phase != awaiting && u.phase != confirming {
 		return nil // the plan has changed meanwhile, and with it the id: not for us
 	}
+	if err := u.mayDisagree(); err != nil {
+		return err
+	}
 	theirs, err := delta.ParseRanges(m.GetSums())
 	if err != nil {
 		return status.Errorf(codes.InvalidArgument, "%s: ranges: %v", u.gr, err)

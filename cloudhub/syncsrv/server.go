@@ -87,6 +87,9 @@ func (s *Server) sync(stream tombolov1.SyncService_SyncServer) error {
 	if err != nil {
 		return err
 	}
+	if err := checkHello(hello); err != nil {
+		return err
+	}
 	edge, err := identity.Rule{Insecure: s.cfg.Insecure}.Edge(stream.Context(), hello.GetEdge())
 	if err != nil {
 		s.log.Warn("edge refused", "claims", hello.GetEdge(), "peer", identity.Addr(stream.Context()), "reason", err)

@@ -48,7 +48,8 @@ type session struct {
 
 	shelf shelf
 	can   capabilities  // never changes
-	needs *rate.Limiter // of Needs; nil before the first
+	needs *rate.Limiter // of Needs, and of inventories that nobody asked for; nil before the first
+	wants *rate.Limiter // of Demands; likewise
 
 	blocked bool                             // something was not done in this turn, because there was no room
 	tickAt  time.Time                        // when to tick next

@@ -30,6 +30,9 @@ func (s *session) subscription(m *tombolov1.Subscription) error {
 		}
 		return nil
 	}
+	if err := s.admit(gr, m); err != nil {
+		return err
+	}
 	r, err := s.prepare(gr, m)
 	if err != nil {
 		return fmt.Errorf("%s: %w", gr, err)
@@ -43,7 +46,7 @@ func (s *session) subscription(m *tombolov1.Subscription) error {
 		delete(s.ids, old)
 	}
 	s.ids[m.GetId()], s.numbers[r] = r, m.GetId()
-	r.step.exact = nil
+	r.step.release()
 	s.c.loaded(gr)
 	switch m.GetPlan() {
 	case tombolov1.Plan_PLAN_RESUME:
@@ -174,6 +177,9 @@ func (s *session) checkpoint(m *tombolov1.Checkpoint) error {
 	if err != nil {
 		return fmt.Errorf("%s: checkpoint: %w", r.gr, err)
 	}
+	if err := checkRev(r, m.GetRev()); err != nil {
+		return err
+	}
 	r.setLost(m.GetLost())
 	if r.step.open {
 		return s.finish(r, m.GetRev(), want)
@@ -182,6 +188,7 @@ func (s *session) checkpoint(m *tombolov1.Checkpoint) error {
 		return nil
 	}
 	if r.digest == want {
+		r.inventories = 0
 		r.setLive(true, time.Time{})
 		s.progressed = true
 		return nil
@@ -209,7 +216,7 @@ func (s *session) finish(r *replica, rev uint64, want delta.Digest) error {
 		return err
 	}
 	r.setLive(true, time.Time{})
-	r.asked = false
+	r.asked, r.inventories = false, 0
 	s.c.log.Info("resource synced", "resource", r.gr, "rev", r.log.Rev(), "objects", r.digest.Count, "changes", len(batch.Events))
 	s.acks.note(s.numbers[r], r.log.Rev())
 	s.acks.due = true
@@ -249,7 +256,7 @@ func (s *session) finishGapped(b *tombolov1.Batch) error {
 	if err != nil {
 		return err
 	}
-	operations, err := s.unpack(b)
+	operations, err := s.unpack(r, b)
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.gr, err)
 	}

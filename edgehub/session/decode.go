@@ -9,6 +9,7 @@ import (
 
 	"github.com/tombolo-sync/tombolo/internal/delta"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
+	"github.com/tombolo-sync/tombolo/internal/wirelimit"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
@@ -17,8 +18,16 @@ var errDamaged = errors.New("an object has come in damaged")
 // errMissed is what is wrong with a patch whose base the edge does not hold, or that makes something else of it.
 var errMissed = errors.New("the patch is of another base")
 
-// unpack returns the operations of a batch, out of its frame if it has one.
-func (s *session) unpack(b *tombolov1.Batch) ([]*tombolov1.Operation, error) {
+// unpack returns the operations of a batch of r's, out of its frame if it has one.
+func (s *session) unpack(r *replica, b *tombolov1.Batch) ([]*tombolov1.Operation, error) {
+	operations, err := s.unframe(b)
+	if err == nil {
+		err = checkRevs(r, b, operations)
+	}
+	return operations, err
+}
+
+func (s *session) unframe(b *tombolov1.Batch) ([]*tombolov1.Operation, error) {
 	if len(b.GetFrame()) == 0 {
 		return b.GetOperations(), nil
 	}
@@ -27,6 +36,9 @@ func (s *session) unpack(b *tombolov1.Batch) ([]*tombolov1.Operation, error) {
 	}
 	all := &tombolov1.Operations{}
 	text, err := delta.AppendText(nil, b.GetFrame(), b.GetFramedSize())
+	if err == nil {
+		err = wirelimit.Check(all.ProtoReflect().Descriptor(), text)
+	}
 	if err == nil {
 		err = proto.Unmarshal(text, all)
 	}

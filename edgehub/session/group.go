@@ -87,6 +87,9 @@ func (g *group) progress(p *tombolov1.Progress) error {
 		if r.need != nil {
 			continue
 		}
+		if err := checkRev(r, a.GetRev()); err != nil {
+			return err
+		}
 		part := g.part(r)
 		part.upto = max(part.upto, a.GetRev())
 	}
@@ -103,7 +106,7 @@ func (g *group) progress(p *tombolov1.Progress) error {
 
 // batch takes in a batch that becomes visible with the group, or that is part of a longer step.
 func (g *group) batch(r *replica, b *tombolov1.Batch) error {
-	operations, err := g.s.unpack(b)
+	operations, err := g.s.unpack(r, b)
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.gr, err)
 	}
@@ -133,9 +136,9 @@ func (g *group) batch(r *replica, b *tombolov1.Batch) error {
 		p.staged = append(p.staged, ops...)
 		p.stage, p.left = max(p.stage, b.GetUptoRev(), r.step.staged, r.log.Rev(), 1), b.GetRemaining()
 	case b.GetMore():
-		r.step.exact = append(r.step.exact, ops...)
+		return r.step.hold(ops)
 	default:
-		ops, r.step.exact = append(r.step.exact, ops...), nil
+		ops = append(r.step.release(), ops...)
 		p.ops = append(p.ops, p.unknown(ops)...)
 		p.upto = max(p.upto, b.GetUptoRev())
 	}

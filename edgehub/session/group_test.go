@@ -35,6 +35,11 @@ func twoResources(t *testing.T, o store.Options) *session {
 			t.Error(err)
 		}
 	})
+	return sessionOver(t, st)
+}
+
+func sessionOver(t *testing.T, st *store.Store) *session {
+	t.Helper()
 	c, err := New(Config{Edge: "edge-1", Hubs: []string{"127.0.0.1:1"}, Store: st, Credentials: insecure.NewCredentials()})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"fmt"
+
 	"github.com/tombolo-sync/tombolo/internal/delta"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
@@ -14,6 +16,9 @@ const inventoryItems = 2000
 // side has, as far as is known: so many differ at least.
 func (s *session) sendInventory(r *replica, apart int, reason string) error {
 	r.asked = true
+	if r.inventories++; r.inventories > maxInventories {
+		return fmt.Errorf("%w: %s: hub and edge do not agree after %d inventories", errLimit, r.gr, maxInventories)
+	}
 	if s.agreed.ranges {
 		if sums := delta.NewRanges(r.log.Snapshot().Len()+len(r.step.ops), apart); sums != nil {
 			return s.sendRanges(r, sums, reason)

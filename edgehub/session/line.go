@@ -39,7 +39,9 @@ func (c *Client) dialLine(hub string) (*line, error) {
 	conn, err := grpc.NewClient("passthrough:///"+hub,
 		grpc.WithTransportCredentials(creds),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithDefaultCallOptions(
+			grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage), grpc.ForceCodecV2(newCodec()),
+		),
 		grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(streamWindow),
 		grpc.WithReadBufferSize(8<<10), grpc.WithWriteBufferSize(4<<10),
 		grpc.WithStatsHandler(wireCounter{&c.bytes}), grpc.WithStatsHandler(l),

@@ -32,7 +32,7 @@ func (n *need) pause() {
 func (s *session) miss(r *replica, missed map[string]uint64, rev uint64) error {
 	s.c.metrics.misses.Add(float64(len(missed)))
 	s.c.log.Warn("patches do not apply, the objects are asked for whole", "resource", r.gr, "at", rev, "objects", len(missed))
-	r.step.exact = nil
+	r.step.release()
 	r.setLive(false, s.c.lastHeard())
 	if s.c.trust.missed(time.Now(), r.miss(missed, rev)) {
 		return s.distrust()

@@ -121,6 +121,10 @@ func (g *group) answer(m *tombolov1.Answer) {
 		a.reply <- reply{err: errNotFollowing} // another subscription has begun since
 		return
 	}
+	if err := checkRev(r, m.GetRev()); err != nil {
+		a.reply <- reply{err: err}
+		return
+	}
 	p := g.part(r)
 	p.upto = max(p.upto, m.GetRev())
 	g.answers = append(g.answers, answered{a, m.GetRev()})

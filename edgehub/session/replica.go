@@ -28,6 +28,8 @@ type replica struct {
 	live    bool // caught up, in this session
 	lost    bool // the hub itself has lost sight of the cloud; see setLive and setLost
 	asked   bool // an inventory was sent, in this session, that was not answered yet
+	// inventories counts those in a row, in this session, that led to nothing.
+	inventories int
 	// sums are what the hub was sent in place of an inventory, until it asks for parts; nil when it was not.
 	sums delta.Ranges
 	// need is set while the edge waits, in this session, for objects whole: what comes of the replica meanwhile is dropped.
@@ -45,7 +47,9 @@ type step struct {
 	staged  uint64                 // all changes up to here are staged, durably
 	ops     map[string]watchlog.Op // the newest of each key; for a catch-up also on disk
 	rewound bool                   // the cloud has gone back: nothing of what was before counts
-	exact   []watchlog.Op          // the part of an exact step that has arrived, not on disk
+	exact   []watchlog.Op          // the part of an exact step that has arrived, not on disk; see hold
+	// exactBytes is what exact takes.
+	exactBytes int
 }
 
 // restore returns the replica that the store holds.

@@ -25,7 +25,7 @@ func (s *session) welcome(w *tombolov1.Welcome) error {
 	s.begin()
 	s.welcomed = true
 	s.useful = time.Now()
-	s.progress = max(time.Second, time.Duration(w.GetProgressIntervalMs())*time.Millisecond)
+	s.progress = min(max(time.Second, time.Duration(w.GetProgressIntervalMs())*time.Millisecond), maxBeat)
 	s.c.metrics.sessions.Inc()
 	s.c.linked.Store(true)
 	s.c.wishes.Linked()
@@ -55,7 +55,8 @@ func (s *session) begin() {
 	s.opened()
 	s.openDesk()
 	for _, r := range s.c.replicas {
-		r.live, r.lost, r.asked, r.sums, r.step.exact, r.need, r.missed = false, false, false, nil, nil, nil, nil
+		r.live, r.lost, r.asked, r.sums, r.need, r.missed, r.inventories = false, false, false, nil, nil, nil, 0
+		r.step.release()
 	}
 }
 
