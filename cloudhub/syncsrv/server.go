@@ -76,7 +76,7 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) Sync(stream tombolov1.SyncService_SyncServer) error {
 	err := s.sync(stream)
 	switch status.Code(err) {
-	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.DeadlineExceeded:
+	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied:
 		expel(stream.Context())
 	}
 	return err
