@@ -106,7 +106,8 @@ type path struct {
 	seam *seam // nil unless the part was carried over into this history
 }
 
-// divide gives each part of a reader's log the history by which it makes most sense. It never goes back to an older one.
+// divide gives each part of a reader's log the history by which it makes most sense. It goes back to an older one only when
+// the reader was told that its position is gone: an edge may meet a hub that has not noticed the restore yet.
 func (j *judge) divide(r *Reader, parts []stretch) {
 	if r.cfg.Source {
 		for i := range parts {
@@ -137,6 +138,12 @@ func (j *judge) divide(r *Reader, parts []stretch) {
 // step continues the paths so far with a part that has the history era.
 func (j *judge) step(part stretch, era int, before []path, p *projection) path {
 	from := cheapest(before[:era+1])
+	if part.told() {
+		from = cheapest(before)
+	}
+	if before[era].cost == before[from].cost {
+		from = era
+	}
 	if era > j.h.eraLocked(part.end()) {
 		return path{cost: never, from: from}
 	}

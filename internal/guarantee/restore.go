@@ -12,7 +12,7 @@ type restore struct {
 // Restored records that the cloud goes on from a backup. What is behind the revision of the backup is another history
 // from then on: a reader is judged by the old one until it is told that its position is gone, and by the new one from the
 // state that it gets then. It has to be told, unless all that it was shown is in both, or it was carried over in a way that
-// nobody can tell (see [History.Untold]). head is the last revision of the
+// nobody can tell (see [History.Untold]). Told once more, it may go back to the old one for a while, but not end there. head is the last revision of the
 // history that ends, 0 when it is unknown.
 //
 // Call it when the writers rest, the sources have all there is, and the cloud is about to be stopped. Sources belong to the

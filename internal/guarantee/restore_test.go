@@ -335,3 +335,37 @@ func (u *restoredRun) injectAfter(m mutation, plain *run, rng *rand.Rand) bool {
 	}
 	return false
 }
+
+// TestBackToTheOldHistoryForAWhile: an edge meets a hub that has not noticed, each time with a 410.
+func TestBackToTheOldHistoryForAWhile(t *testing.T) {
+	for _, told := range []bool{true, false} {
+		s := newSmall()
+		edge := s.h.Reader(ReaderConfig{Name: "back", Server: "edge", Resource: resource, Coalesced: true})
+		edge.Listed(7, []Object{s.a, s.b}, Answer{})
+		edge.Opened(7, false)
+		s.source.Close()
+		s.edge.Close()
+		s.h.Restored(5, 7)
+		source := s.h.Reader(ReaderConfig{Name: "source 2", Server: "cloud", Resource: resource, Source: true})
+		source.Listed(5, []Object{s.a}, Answer{})
+		source.Opened(5, false)
+		d := object("ns/d", "uid-d", 6)
+		s.h.Wrote("cloud", resource, d)
+		source.Event(Added, d)
+		for _, state := range [][]Object{{s.a, d}, {s.a, s.b}, {s.a, d}} {
+			if told {
+				edge.Expired(edge.Position())
+			}
+			edge.Listed(state[1].RV, state, Answer{})
+			edge.Opened(state[1].RV, false)
+		}
+		if told {
+			s.want(t, nil)
+			continue
+		}
+		s.h.Settle(100)
+		if len(s.h.Check()) == 0 {
+			t.Error("an untold step back goes unnoticed")
+		}
+	}
+}

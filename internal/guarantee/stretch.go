@@ -5,13 +5,27 @@ type stretch struct {
 	r        *Reader
 	from, to int  // in the log
 	era      int  // how many restores were before that history
-	moves    bool // it is followed by one of a later history
+	moves    bool // it is followed by one of another history
 	seam     *seam
 }
 
 // left tells whether nothing is demanded of what the stretch ends with.
 func (s stretch) left() bool {
 	return s.to < len(s.r.log) || s.to > s.from && s.r.log[s.to-1].kind == closed
+}
+
+// told tells whether the reader was told before that its position is gone.
+func (s stretch) told() bool {
+	for i := s.from - 1; i >= 0; i-- {
+		switch s.r.log[i].kind {
+		case expired:
+			return true
+		case ended, failed:
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // end returns when the last thing in the stretch was recorded.
