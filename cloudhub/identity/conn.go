@@ -3,7 +3,7 @@ package identity
 import (
 	"crypto"
 	"crypto/x509"
-	"math"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -24,7 +24,7 @@ type Conn struct {
 	notBefore time.Time
 	notAfter  time.Time
 	key       crypto.PublicKey
-	authority string // pin of who signed the certificate, shortened
+	authority string // key id of who signed the certificate
 	serial    string
 	// ours is set for a certificate that a hub has signed.
 	ours bool
@@ -35,8 +35,9 @@ type Conn struct {
 	// barred is set for a certificate that was revoked, or may be, when the connection was made.
 	barred bool
 
+	leave   func()       // the pool that the connection is in; nil for none. To be called with the gate's lock
 	streams atomic.Int32 // that were admitted, of a connection without a certificate
-	until   atomic.Int64 // when it is to be closed, in Unix nanoseconds
+	until   atomic.Int64 // when it is to be closed, in Unix milliseconds
 	closing sync.Once
 }
 
@@ -86,7 +87,7 @@ func (c *Conn) Authority() string { return c.authority }
 func (c *Conn) leaveBy(at time.Time) {
 	for {
 		old := c.until.Load()
-		if at.UnixNano() >= old || c.until.CompareAndSwap(old, at.UnixNano()) {
+		if at.UnixMilli() >= old || c.until.CompareAndSwap(old, at.UnixMilli()) {
 			return
 		}
 	}
@@ -98,28 +99,29 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// keep puts a connection on the list; false when there is no room for it.
+// keep puts a connection on the list; false when there is no room for it. One whose other end may do nothing, or next to it, has
+// little time, and there are few of them.
 func (g *Gate) keep(c *Conn, now time.Time) bool {
-	c.barred = c.edge != "" && g.standing(c) != nil
+	c.barred = c.edge != "" && errors.Is(g.standing(c), ErrBarred)
+	from := party(c.RemoteAddr())
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case c.edge != "":
-		c.superseded = c.ours && c.notBefore.Before(g.newest[c.edge])
-		c.until.Store(math.MaxInt64)
-		c.leaveBy(c.notAfter)
-		if c.lapsed {
-			c.until.Store(now.Add(anonymousFor).UnixNano())
-		}
-		if c.Edge() != "" {
-			g.befriendLocked(party(c.RemoteAddr()))
-		}
-	case g.anonymous >= maxAnonymous:
-		return false
-	default:
-		g.anonymous++
-		c.until.Store(now.Add(anonymousFor).UnixNano())
+	c.superseded = c.ours && c.notBefore.Before(g.newest[c.edge])
+	if c.Edge() != "" {
+		g.befriendLocked(from)
+		c.until.Store(c.notAfter.UnixMilli())
+		g.conns[c] = struct{}{}
+		return true
 	}
+	pool := &g.anonymous
+	if c.edge != "" {
+		pool = &g.limited
+	}
+	if !pool.enter(from) {
+		return false
+	}
+	c.leave = func() { pool.leave(from) }
+	c.until.Store(now.Add(limitedFor).UnixMilli())
 	g.conns[c] = struct{}{}
 	return true
 }
@@ -135,8 +137,8 @@ func (g *Gate) befriendLocked(address string) {
 func (g *Gate) forget(c *Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, held := g.conns[c]; held && c.edge == "" {
-		g.anonymous--
+	if _, held := g.conns[c]; held && c.leave != nil {
+		c.leave()
 	}
 	delete(g.conns, c)
 }

@@ -61,7 +61,8 @@ type Gate struct {
 
 	mu        sync.Mutex // guards all below
 	conns     map[*Conn]struct{}
-	anonymous int                  // how many of them have no certificate
+	anonymous pool                 // those of them without a certificate
+	limited   pool                 // those with one that is good for little: see Conn.Edge
 	newest    map[string]time.Time // for each edge, the beginning of the newest certificate of ours that was used
 	friends   map[string]struct{}  // addresses that an edge has come from; at most maxFriends
 }
@@ -72,9 +73,11 @@ const (
 	failBurst = 60
 	// maxFriends bounds what is known of addresses.
 	maxFriends = 4096
-	// maxAnonymous bounds the connections without a certificate, which need no longer than anonymousFor.
-	maxAnonymous = 64
-	anonymousFor = 20 * time.Second
+	// maxAnonymous and maxLimited bound the connections without a certificate, or with one that is good for little, of all
+	// addresses and of each. They need no longer than limitedFor.
+	maxAnonymous, anonymousEach = 64, 16
+	maxLimited, limitedEach     = 512, 256
+	limitedFor                  = 20 * time.Second
 	// partingTime is how long a connection may go on that is to be closed, so that the reason gets across.
 	partingTime = time.Second
 	// sweepEvery is how often connections are looked at whose time may have come.
@@ -93,6 +96,7 @@ func New(cfg Config) (*Gate, error) {
 	}
 	g := &Gate{
 		cfg: cfg, fails: throttle.New(failEvery, failBurst), refused: make(chan refusal, 256),
+		anonymous: newPool(maxAnonymous, anonymousEach), limited: newPool(maxLimited, limitedEach),
 		conns: map[*Conn]struct{}{}, newest: map[string]time.Time{}, friends: map[string]struct{}{},
 	}
 	g.metrics = newMetrics(cfg.Metrics, g)
@@ -156,7 +160,7 @@ func (g *Gate) review() {
 // sweep closes the connections whose time is over.
 func (g *Gate) sweep(now time.Time) {
 	for _, c := range g.open() {
-		if now.UnixNano() >= c.until.Load() {
+		if now.UnixMilli() >= c.until.Load() {
 			_ = c.Close() // likewise
 		}
 	}

@@ -66,6 +66,9 @@ func (g *Gate) verify(state tls.ConnectionState) error {
 	for _, c := range state.PeerCertificates[1:] {
 		between.AddCert(c)
 	}
+	if leaf.Subject.CommonName == "" {
+		return untrusted{errors.New("the certificate has no common name")}
+	}
 	if err := g.chain(leaf, between, time.Now()); err != nil {
 		return untrusted{fmt.Errorf("the certificate for %.100q: %w", leaf.Subject.CommonName, err)}
 	}
@@ -95,7 +98,7 @@ type door struct {
 
 var (
 	errStayAway = errors.New("too many failed attempts from this address")
-	errCrowded  = errors.New("too many connections without a certificate")
+	errCrowded  = errors.New("too many connections without a certificate that is good for something")
 )
 
 // ServerHandshake takes a connection in. Its error closes the connection.
@@ -116,10 +119,6 @@ func (d door) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, err
 	now := time.Now()
 	if tlsInfo, ok := info.(credentials.TLSInfo); ok && len(tlsInfo.State.PeerCertificates) > 0 {
 		c.identify(tlsInfo.State.PeerCertificates[0], now)
-		if c.edge == "" {
-			_ = conn.Close() // refused
-			return nil, nil, errors.New("the client certificate has no common name")
-		}
 	}
 	if !d.gate.keep(c, now) {
 		_ = conn.Close() // refused
@@ -152,7 +151,7 @@ func (g *Gate) unwelcome(from string) bool {
 // party names an address in budgets.
 func party(addr net.Addr) string { return "address " + throttle.Address(addr) }
 
-// authorityName names who signed a certificate, for metrics: the start of the key's id, or of the name.
+// authorityName names who signed a certificate, for metrics: by the key's id, or by name.
 func authorityName(leaf *x509.Certificate) string {
 	if len(leaf.AuthorityKeyId) > 0 {
 		return hex.EncodeToString(leaf.AuthorityKeyId)
