@@ -3,6 +3,7 @@ package syncsrv
 import (
 	"context"
 	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -18,19 +19,24 @@ const farewell = time.Second
 // which the newest stay, and expel closes one.
 type conns struct {
 	credentials.TransportCredentials
-	most int
+	most  int
+	turns *handshakes
 
 	mu   sync.Mutex // guards open
 	open map[string][]*link
 }
 
 func newConns(creds credentials.TransportCredentials, most int) *conns {
-	return &conns{TransportCredentials: creds, most: most, open: map[string][]*link{}}
+	return &conns{
+		TransportCredentials: creds, most: most, turns: newHandshakes(runtime.GOMAXPROCS(0)), open: map[string][]*link{},
+	}
 }
 
 // ServerHandshake is that of the credentials, and takes note of the connection.
 func (c *conns) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
+	h := &handshaking{Conn: raw, of: c.turns}
+	conn, info, err := c.TransportCredentials.ServerHandshake(h)
+	h.end()
 	if err != nil {
 		return nil, nil, err
 	}
