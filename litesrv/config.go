@@ -56,6 +56,10 @@ type Config struct {
 	// kube-apiserver does not wait for, and protobuf that can't be made here. It replaces headers that are set already, and
 	// returns false, without having answered, when it can't. nil never can.
 	Beyond func(w http.ResponseWriter, r *http.Request) bool
+	// Authenticator and Authorizer decide who may do what; both or none. Without them everybody may do everything, calls to
+	// the cloud with Fallback's credentials among it.
+	Authenticator Authenticator
+	Authorizer    Authorizer
 	// Synced is the "sync" check of /readyz: nil once every resource has finished its first sync. nil means it has.
 	Synced func() error
 	// Logger gets one debug record for each request. nil discards.
@@ -68,6 +72,9 @@ type Config struct {
 func (c *Config) Validate() error {
 	if c.Backend == nil {
 		return errors.New("litesrv: a Backend is required")
+	}
+	if (c.Authenticator == nil) != (c.Authorizer == nil) {
+		return errors.New("litesrv: an Authenticator without an Authorizer, or the other way round")
 	}
 	return nil
 }

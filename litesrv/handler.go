@@ -27,6 +27,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h["Audit-Id"] = []string{id}
 	h["Cache-Control"] = []string{"no-cache, private"}
+	if s.cfg.Authenticator != nil {
+		var ok bool
+		if r, ok = s.enter(rec, r); !ok {
+			return
+		}
+	}
 	if isTarget && !strings.HasPrefix(r.URL.Path, "//") {
 		s.resource(rec, r, t)
 	} else {

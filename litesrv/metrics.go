@@ -20,6 +20,7 @@ type metrics struct {
 	frames   *prometheus.CounterVec // by resource
 	stale    prometheus.Counter
 	panics   prometheus.Counter
+	refused  *prometheus.CounterVec // by reason
 }
 
 // newMetrics registers the metrics; reg may be nil.
@@ -45,11 +46,13 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			name("stale_answers_total", "Answers that said that they may be behind the cloud."))),
 		panics: prometheus.NewCounter(prometheus.CounterOpts(
 			name("panics_total", "Requests that panicked."))),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts(
+			name("refused_total", "Requests that were refused here: unauthenticated (401) or forbidden (403).")), []string{"reason"}),
 	}
 	if reg == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.bytes, m.watches, m.frames, m.stale, m.panics} {
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.bytes, m.watches, m.frames, m.stale, m.panics, m.refused} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

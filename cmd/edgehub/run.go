@@ -46,7 +46,7 @@ func runCommand() *cobra.Command {
 	f.StringVar(&o.name, "name", "", "this edge's name; with TLS, the common name of its certificate (required, unless it has joined)")
 	f.StringSliceVar(&o.hubs, "hub", nil, "hubs to connect to, HOST:PORT[,HOST:PORT…], tried in an order of chance (required, unless it has joined)")
 	f.StringVar(&o.dataDir, "data-dir", "", "directory for everything that outlives the process (required)")
-	f.StringVar(&o.serve, "serve", "127.0.0.1:10550", "loopback address of the Kubernetes API")
+	f.StringVar(&o.serve, "serve", "127.0.0.1:10550", "address of the Kubernetes API")
 	f.StringVar(&o.http, "http-addr", "127.0.0.1:10551", "address of /metrics, /healthz and /readyz; empty for none")
 	f.Int64Var(&o.window.MaxBytes, "window-bytes", edgehub.DefaultWindow.MaxBytes, "how much history each resource keeps, in bytes")
 	f.IntVar(&o.window.MaxEvents, "window-events", edgehub.DefaultWindow.MaxEvents, "how much history each resource keeps, in events")
@@ -76,15 +76,11 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tls, err := o.serving.TLS()
+	local, err := o.openLocal(ctx)
 	if err != nil {
 		return err
 	}
-	serve, err := run.Listen(ctx, "--serve", o.serve)
-	if err != nil {
-		return err
-	}
-	defer serve.Close() //nolint:errcheck // closed by the server already, unless we never came to it
+	defer local.close() // the servers have, unless we never came to them
 	ops, err := o.listenHTTP(ctx)
 	if err != nil {
 		return err
@@ -100,8 +96,12 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	logger.Info("serving", "edge", o.name, "api", o.serving.Scheme()+"://"+serve.Addr().String(), "resources", len(agent.Logs()))
-	return edge.Run(ctx, edge.Config{Agent: agent, Serve: serve, TLS: tls, HTTP: ops, LocalReads: o.reads.Local(), Logger: logger, Metrics: reg})
+	cfg := edge.Config{Agent: agent, HTTP: ops, LocalReads: o.reads.Local(), Logger: logger, Metrics: reg}
+	if err := local.configure(&cfg, agent, o.kubeconfig()); err != nil {
+		return err
+	}
+	logger.Info("serving", "edge", o.name, "api", local.url(), "resources", len(agent.Logs()))
+	return edge.Run(ctx, cfg)
 }
 
 // shuffledHubs returns the hubs in an order of chance: edges that are given the same list spread over it.
@@ -129,7 +129,7 @@ func (o *runOptions) check() error {
 	if err := o.reads.Validate(); err != nil {
 		return err
 	}
-	return flags.LoopbackOnly("serve", o.serve)
+	return o.serving.Validate(o.serve)
 }
 
 func (o *runOptions) listenHTTP(ctx context.Context) (net.Listener, error) {

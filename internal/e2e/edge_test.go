@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,6 +29,9 @@ func newEdge(t testing.TB, name string, args []string, hubs ...string) *edge {
 	t.Helper()
 	ports := freePorts(t, 2)
 	e := &edge{url: "http://" + ports[0], http: "http://" + ports[1], dir: t.TempDir()}
+	if !slices.Contains(args, "--local-auth") { // nearly all tests are of other things
+		args = append(args, "--serve-plain")
+	}
 	args = append([]string{"run", "--name", name, "--hub", strings.Join(hubs, ","), "--data-dir", e.dir,
 		"--serve", ports[0], "--http-addr", ports[1], "--insecure-dev"}, args...)
 	e.server = newServer(t, name, "edgehub", e.http+"/readyz", args...)

@@ -181,6 +181,13 @@ func (l *Log) LastChange() uint64 {
 	return 0
 }
 
+// Changes returns how many events there have been: it has moved whenever an object has changed, and not with the position alone.
+func (l *Log) Changes() uint64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.win.last()
+}
+
 // Load sets the first state of a log. It fails with ErrOrder when the log has one already or the parts of c contradict
 // one another.
 func (l *Log) Load(c Content) error {

@@ -1,0 +1,2 @@
+// Package authn tells who sends requests to an edge's local API: by client certificate, by the cloud's tokens, or nobody.
+package authn

@@ -1,0 +1,2 @@
+// Package access holds the edge's rules about who may do what against those of a real kube-apiserver.
+package access
