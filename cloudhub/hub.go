@@ -35,9 +35,9 @@ type Source interface {
 // Config is what a Hub needs. Everything but Cloud, Gate, Enroll, Logger, Metrics and Software is
 // required.
 type Config struct {
-	Source      Source
-	Cloud       callsrv.Cloud // where calls of edges' clients go; nil: none are carried
-	Scopes      syncsrv.Scopes
+	Source Source
+	Cloud  callsrv.Cloud // where calls of edges' clients go; nil: none are carried
+	Scopes syncsrv.Scopes
 	// Sites, if any, takes the place of Scopes: EdgeSites say who may be here and have what, and are told how edges do, in
 	// this hub's Name, through WriteStatus (see site.ReporterConfig).
 	Sites       *site.Registry

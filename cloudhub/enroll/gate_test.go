@@ -150,7 +150,7 @@ func TestRevocationEndsStreamsAndBarsAllThatWasIssued(t *testing.T) {
 		t.Fatal(err)
 	}
 	revocation := enroll.NewRevocation("edge-1", "stolen", time.Now(), time.Time{})
-	r.revoked.Set([]enroll.Revocation{revocation})
+	_ = r.revoked.Set([]enroll.Revocation{revocation})
 	if _, err := stream.Recv(); err == nil {
 		t.Fatal("the stream goes on")
 	}
@@ -200,7 +200,7 @@ func TestAResumedTLSSessionIsLookedAtAgain(t *testing.T) {
 	if !resumed {
 		t.Fatal("the session was not resumed, so that nothing is tested")
 	}
-	r.revoked.Set([]enroll.Revocation{enroll.NewRevocation("edge-1", "", time.Now(), time.Time{})})
+	_ = r.revoked.Set([]enroll.Revocation{enroll.NewRevocation("edge-1", "", time.Now(), time.Time{})})
 	if err := ping(t.Context(), dial()); status.Code(err) != codes.PermissionDenied {
 		t.Errorf("after the revocation, resumed %v: %v", resumed, err)
 	}

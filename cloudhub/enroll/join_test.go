@@ -99,7 +99,7 @@ func TestTokensThatAreNotTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := r.token("edge-4", time.Hour, time.Minute)
-	r.revoked.Set([]enroll.Revocation{enroll.NewRevocation("edge-4", "", time.Now(), time.Time{})})
+	_ = r.revoked.Set([]enroll.Revocation{enroll.NewRevocation("edge-4", "", time.Now(), time.Time{})})
 	for name, c := range map[string]struct{ token, want string }{
 		"empty":                             {"", "not valid"},
 		"without a secret":                  {id, "not valid"},

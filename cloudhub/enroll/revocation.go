@@ -14,6 +14,7 @@ type Revocation struct {
 	Edge   string    `json:"edge"`
 	Before time.Time `json:"before"` // a full second, as the times in certificates are
 	Reason string    `json:"reason,omitempty"`
+	By     string    `json:"by,omitempty"` // who said so
 }
 
 // NewRevocation bars all that was issued to an edge until now. last is the time of the edge's revocation before, if any.
@@ -35,8 +36,8 @@ type Revoked struct {
 // NewRevoked returns one that knows nothing yet.
 func NewRevoked() *Revoked { return &Revoked{changed: make(chan struct{})} }
 
-// Set replaces what is known.
-func (r *Revoked) Set(all []Revocation) {
+// Set replaces what is known, and returns what is new, nothing the first time.
+func (r *Revoked) Set(all []Revocation) (added []Revocation) {
 	before := make(map[string]time.Time, len(all))
 	for _, v := range all {
 		if v.Before.After(before[v.Edge]) {
@@ -46,11 +47,17 @@ func (r *Revoked) Set(all []Revocation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.before != nil && maps.Equal(r.before, before) {
-		return
+		return nil
+	}
+	for _, v := range all {
+		if r.before != nil && v.Before.After(r.before[v.Edge]) {
+			added = append(added, v)
+		}
 	}
 	r.before = before
 	close(r.changed)
 	r.changed = make(chan struct{})
+	return added
 }
 
 // Check tells whether an edge may be here with a certificate that begins at notBefore.

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/user"
 	"text/tabwriter"
 	"time"
 
@@ -37,12 +39,26 @@ func edgeRevokeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return r.Revoke(c.Context(), enroll.NewRevocation(args[0], reason, time.Now(), last))
+			v := enroll.NewRevocation(args[0], reason, time.Now(), last)
+			v.By = whoami()
+			return r.Revoke(c.Context(), v)
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "why, for those who read the list")
 	o.add(c)
 	return c
+}
+
+// whoami names who runs this command, as far as the machine knows.
+func whoami() string {
+	name := "somebody"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name
 }
 
 // lastRevocation returns when an edge was last revoked, zero for never.
@@ -73,9 +89,9 @@ func edgeRevocationsCommand() *cobra.Command {
 				return err
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "EDGE\tISSUED BEFORE\tREASON")
+			fmt.Fprintln(w, "EDGE\tISSUED BEFORE\tBY\tREASON")
 			for _, v := range all {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", v.Edge, v.Before.UTC().Format(time.RFC3339), v.Reason)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", v.Edge, v.Before.UTC().Format(time.RFC3339), v.By, v.Reason)
 			}
 			return w.Flush()
 		},

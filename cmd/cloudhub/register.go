@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -38,8 +39,9 @@ type registerOptions struct{ dir, namespace string }
 
 func (o *registerOptions) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.dir, "register", "", "directory with join tokens and revocations, for hubs on one machine")
-	f.StringVar(&o.namespace, "register-namespace", "", "namespace with join tokens and revocations as Secrets, for any number of hubs")
+	f.StringVar(&o.dir, "register", os.Getenv("TOMBOLO_REGISTER"), "directory with join tokens and revocations, for hubs on one machine (or $TOMBOLO_REGISTER)")
+	f.StringVar(&o.namespace, "register-namespace", os.Getenv("TOMBOLO_REGISTER_NAMESPACE"),
+		"namespace with join tokens and revocations as Secrets, for any number of hubs (or $TOMBOLO_REGISTER_NAMESPACE)")
 }
 
 // inside has the register be in the directory of an embedded cloud, unless the flags say otherwise.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -60,19 +61,30 @@ func tokenCreateCommand() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.edge, "edge", "", "the edge's name (required)")
 	f.DurationVar(&o.ttl, "ttl", time.Hour, "how long the token is good for, up to a week")
-	f.StringSliceVar(&o.hubs, "hub", nil, "addresses of hubs as the edge reaches them, HOST:PORT[,HOST:PORT…] (required)")
-	f.StringVar(&o.hubCA, "hub-ca", "", "PEM file with the authority of the hubs' certificates (required)")
+	f.StringSliceVar(&o.hubs, "hub", envList("TOMBOLO_HUB"),
+		"addresses of hubs as the edge reaches them, HOST:PORT[,HOST:PORT…] (required, or $TOMBOLO_HUB)")
+	f.StringVar(&o.hubCA, "hub-ca", os.Getenv("TOMBOLO_HUB_CA"),
+		"PEM file with the authority of the hubs' certificates (required, or $TOMBOLO_HUB_CA)")
 	o.add(c)
-	for _, name := range []string{"edge", "hub", "hub-ca"} {
-		if err := c.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag is defined above
-		}
+	if err := c.MarkFlagRequired("edge"); err != nil {
+		panic(err) // the flag is defined above
 	}
 	return c
 }
 
+// envList returns the values in an environment variable, separated by commas.
+func envList(name string) []string {
+	if text := os.Getenv(name); text != "" {
+		return strings.Split(text, ",")
+	}
+	return nil
+}
+
 // run returns the command that joins the edge.
 func (o *tokenOptions) run(ctx context.Context, now time.Time) (string, error) {
+	if len(o.hubs) == 0 || o.hubCA == "" {
+		return "", errors.New("give --hub and --hub-ca, or set TOMBOLO_HUB and TOMBOLO_HUB_CA")
+	}
 	for _, h := range o.hubs {
 		if _, _, err := net.SplitHostPort(h); err != nil {
 			return "", fmt.Errorf("--hub %q: %w", h, err)

@@ -59,6 +59,7 @@ type trust struct {
 	server  *enroll.Server
 	keep    register // nil: there is none
 	revoked *enroll.Revoked
+	lines   *audit.Log
 	logger  *slog.Logger
 }
 
@@ -80,9 +81,9 @@ func (o *trustOptions) build(cfg *tls.Config, kubeconfig string, logger *slog.Lo
 	if err != nil {
 		return nil, fmt.Errorf("--hub-ca: %w", err)
 	}
-	lines := audit.New(logger)
+	t.lines = audit.New(logger)
 	gate := identity.Config{
-		TLS: cfg, Authorities: authorities.Pool, Pins: hubs.Certificates, Audit: lines, Logger: logger, Metrics: reg,
+		TLS: cfg, Authorities: authorities.Pool, Pins: hubs.Certificates, Audit: t.lines, Logger: logger, Metrics: reg,
 	}
 	if o.register.given() {
 		if t.keep, err = o.register.open(kubeconfig); err != nil {
@@ -94,7 +95,7 @@ func (o *trustOptions) build(cfg *tls.Config, kubeconfig string, logger *slog.Lo
 		gate.Standings = append(gate.Standings, o.sites)
 	}
 	if o.cert != "" {
-		if t.server, err = o.server(t, hubs, lines, reg); err != nil {
+		if t.server, err = o.server(t, hubs, reg); err != nil {
 			return nil, err
 		}
 		gate.Anonymous, gate.Lapsed, gate.Grace = enroll.Anonymous, enroll.Lapsed, o.grace
@@ -104,7 +105,7 @@ func (o *trustOptions) build(cfg *tls.Config, kubeconfig string, logger *slog.Lo
 }
 
 // server returns what gives certificates.
-func (o *trustOptions) server(t *trust, hubs *pki.Bundle, lines *audit.Log, reg prometheus.Registerer) (*enroll.Server, error) {
+func (o *trustOptions) server(t *trust, hubs *pki.Bundle, reg prometheus.Registerer) (*enroll.Server, error) {
 	if t.keep == nil {
 		return nil, errors.New("--edge-ca-cert needs --register DIR or --register-namespace NAMESPACE")
 	}
@@ -118,7 +119,7 @@ func (o *trustOptions) server(t *trust, hubs *pki.Bundle, lines *audit.Log, reg 
 	}
 	cfg := enroll.Config{
 		Issuer: issuer, Tokens: t.keep, Revoked: t.revoked, Authorities: hubs.Certificates, CheckInterval: o.checkEvery,
-		Audit: lines, Logger: t.logger, Metrics: reg,
+		Audit: t.lines, Logger: t.logger, Metrics: reg,
 	}
 	if o.sites != nil {
 		cfg.Standing = o.sites
@@ -129,9 +130,20 @@ func (o *trustOptions) server(t *trust, hubs *pki.Bundle, lines *audit.Log, reg 
 // run keeps up with revocations until ctx ends.
 func (t *trust) run(ctx context.Context) error {
 	if t.keep != nil && t.gate != nil {
-		t.keep.Follow(ctx, t.revoked.Set, func(err error) {
+		t.keep.Follow(ctx, t.revoke, func(err error) {
 			t.logger.Error("revocations can't be read, those known stay in force", "err", err)
 		})
 	}
 	return nil
+}
+
+// revoke puts revocations into force.
+func (t *trust) revoke(all []enroll.Revocation) {
+	for _, v := range t.revoked.Set(all) {
+		detail := []any{"issued_before", v.Before.UTC().Format(time.RFC3339)}
+		if v.By != "" {
+			detail = append(detail, "by", v.By)
+		}
+		t.lines.Write(audit.Entry{Action: "revoke", Edge: v.Edge, Result: audit.Granted, Reason: v.Reason, Detail: detail})
+	}
 }

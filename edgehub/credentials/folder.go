@@ -62,15 +62,23 @@ func (f Folder) load() (*material, error) {
 	return newMaterial(chain, key, authorities), nil
 }
 
-// save makes m what is in force. The authorities come first: hubs of both certificates are known by them.
+// save makes m what is in force. The authorities come first: hubs of both certificates are known by them. Keys go that neither
+// it nor a join under way needs.
 func (f Folder) save(m *material) error {
+	if _, err := f.keys().Open(m.key.Public()); err != nil {
+		return err // a certificate without its key must not take the place of a good one
+	}
 	if err := f.saveAuthorities(m.authorities); err != nil {
 		return err
 	}
 	if err := writeFile(f.path("cert.pem"), pki.EncodeCertificates(m.chain)); err != nil {
 		return fmt.Errorf("certificate: %w", err)
 	}
-	return f.keys().Retain(m.key.Public())
+	keep := []crypto.PublicKey{m.key.Public()}
+	if p, public := f.pending(); p.Token != "" && !p.Done {
+		keep = append(keep, public)
+	}
+	return f.keys().Retain(keep...)
 }
 
 func (f Folder) saveAuthorities(all []*x509.Certificate) error {
@@ -96,39 +104,58 @@ func (f Folder) Hubs() ([]string, error) {
 type pending struct {
 	Token string `json:"token"` // its id
 	Key   []byte `json:"key"`   // public, in DER
+	Done  bool   `json:"done"`
+}
+
+// pending returns the last join and its key, nothing when there was none.
+func (f Folder) pending() (p pending, public crypto.PublicKey) {
+	data, err := os.ReadFile(f.path("join.json"))
+	if err != nil || json.Unmarshal(data, &p) != nil {
+		return pending{}, nil
+	}
+	if public, err = x509.ParsePKIXPublicKey(p.Key); err != nil {
+		return pending{}, nil
+	}
+	return p, public
 }
 
 // joinKey returns the key for a token: the one of an attempt before, whose answer was lost, or a new one.
 func (f Folder) joinKey(token string) (crypto.Signer, error) {
-	var p pending
-	if data, err := os.ReadFile(f.path("join.json")); err == nil && json.Unmarshal(data, &p) == nil && p.Token == token {
-		if public, err := x509.ParsePKIXPublicKey(p.Key); err == nil {
-			if key, err := f.keys().Open(public); err == nil {
-				return key, nil
-			}
+	if p, public := f.pending(); p.Token == token {
+		if key, err := f.keys().Open(public); err == nil {
+			return key, nil
 		}
 	}
 	key, err := f.keys().New()
 	if err != nil {
 		return nil, err
 	}
+	p := pending{Token: token}
 	if p.Key, err = x509.MarshalPKIXPublicKey(key.Public()); err != nil {
 		return nil, fmt.Errorf("public key: %w", err)
 	}
-	p.Token = token
-	data, err := json.Marshal(p)
-	if err != nil {
-		return nil, fmt.Errorf("join: %w", err)
-	}
-	return key, writeFile(f.path("join.json"), data)
+	return key, f.savePending(p)
 }
 
-// joined ends a join. What was pending stays known, so that it can be repeated.
+func (f Folder) savePending(p pending) error {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("join: %w", err)
+	}
+	return writeFile(f.path("join.json"), data)
+}
+
+// joined ends a join. Its key stays known, so that it can be repeated.
 func (f Folder) joined(m *material, hubs []string) error {
 	if err := writeFile(f.path("hubs"), []byte(strings.Join(hubs, "\n")+"\n")); err != nil {
 		return fmt.Errorf("hubs: %w", err)
 	}
-	return f.save(m)
+	if err := f.save(m); err != nil {
+		return err
+	}
+	p, _ := f.pending()
+	p.Done = true
+	return f.savePending(p)
 }
 
 // writeFile replaces a file as a whole, durably, for its owner alone.

@@ -58,3 +58,14 @@ func (i *Identity) trust(authorities []*x509.Certificate) error {
 	i.current.Store(m.with(authorities))
 	return nil
 }
+
+// refresh takes up what another process has put into the folder: the edge may have joined anew. It tells whether there was
+// something.
+func (i *Identity) refresh() bool {
+	m, err := i.folder.load()
+	if err != nil || m.leaf().Equal(i.current.Load().leaf()) {
+		return false
+	}
+	i.current.Store(m)
+	return true
+}

@@ -3,6 +3,7 @@ package credentials
 import (
 	"cmp"
 	"context"
+	"crypto"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -40,12 +41,13 @@ type Keeper struct {
 	renewed *prometheus.CounterVec
 
 	// All below belongs to Run.
-	share    float64   // see dueAt; another one for each certificate
-	early    bool      // a hub wants the certificate to be renewed
-	sameKey  bool      // a hub takes it for expired, or might: it renews for the same key only
-	checkAt  time.Time // by our own clock, as retryAt
-	retryAt  time.Time // before which nothing is renewed
-	failures int       // in a row
+	share    float64       // see dueAt; another one for each certificate
+	early    bool          // a hub wants the certificate to be renewed
+	sameKey  bool          // a hub takes it for expired, or might: it renews for the same key only
+	next     crypto.Signer // of a renewal whose answer has not come; nil for none
+	checkAt  time.Time     // by our own clock, as retryAt
+	retryAt  time.Time     // before which nothing is renewed
+	failures int           // in a row
 }
 
 const (
@@ -105,6 +107,10 @@ func (k *Keeper) Run(ctx context.Context) {
 
 // step does what is due, and tells when to come again.
 func (k *Keeper) step(ctx context.Context) time.Duration {
+	if k.cfg.Identity.refresh() {
+		k.cfg.Logger.Info("the edge has joined anew", "serial", k.cfg.Identity.Serial())
+		k.begin()
+	}
 	now := time.Now()
 	due := k.untilDue()
 	switch {
@@ -144,10 +150,15 @@ func (k *Keeper) renewNow(ctx context.Context) {
 		return
 	}
 	k.renewed.WithLabelValues("renewed").Inc()
-	k.failures, k.early, k.sameKey, k.share = 0, false, false, rand.Float64() //nolint:gosec // likewise
+	k.cfg.Logger.Info("certificate renewed", "serial", i.Serial(), "not_after", i.NotAfter())
+	k.begin()
+}
+
+// begin begins with another certificate.
+func (k *Keeper) begin() {
+	k.failures, k.early, k.sameKey, k.next, k.share = 0, false, false, nil, rand.Float64() //nolint:gosec // likewise
 	// Even a hub that signs certificates that are due at once, or of an old authority, is not asked without a pause.
 	k.retryAt = time.Now().Add(minRetry)
-	k.cfg.Logger.Info("certificate renewed", "serial", i.Serial(), "not_after", i.NotAfter())
 	if k.cfg.Rotated != nil {
 		k.cfg.Rotated()
 	}
@@ -161,7 +172,7 @@ func (k *Keeper) renew(ctx context.Context) error {
 	expired := !i.clock.now().Before(m.leaf().NotAfter)
 	if !expired && !k.sameKey {
 		var err error
-		if key, err = i.folder.keys().New(); err != nil {
+		if key, err = k.nextKey(); err != nil {
 			return err
 		}
 	}
@@ -176,14 +187,27 @@ func (k *Keeper) renew(ctx context.Context) error {
 	})
 	if err != nil {
 		k.sameKey = k.sameKey || status.Code(err) == codes.PermissionDenied
-		return errors.Join(err, i.folder.keys().Retain(m.key.Public()))
+		return err
 	}
 	next, err := receive(answer.GetCredential(), key, i.Edge())
 	if err != nil {
 		return err
 	}
 	i.clock.set(answer.GetCredential().GetTimeMs())
+	k.next = nil // in force, or not good for anything
 	return i.replace(next)
+}
+
+// nextKey returns the key to renew for: a new one, unless there is one that no answer has come for.
+func (k *Keeper) nextKey() (crypto.Signer, error) {
+	if k.next == nil {
+		key, err := k.cfg.Identity.folder.keys().New()
+		if err != nil {
+			return nil, err
+		}
+		k.next = key
+	}
+	return k.next, nil
 }
 
 // check asks a hub what has changed, over the link of the session: without one there is no hurry.

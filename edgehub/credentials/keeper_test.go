@@ -67,13 +67,40 @@ func TestALostAnswerToARenewalChangesNothing(t *testing.T) {
 	h.set(func() { h.lose = 1 })
 	before := id.Serial()
 	k.step(t.Context())
-	if id.Serial() != before || keysOf(t, f) != 1 || !k.retryAt.After(time.Now()) {
-		t.Errorf("renewed %v, %d keys, next attempt in %s", id.Serial() != before, keysOf(t, f), time.Until(k.retryAt))
+	if id.Serial() != before || !k.retryAt.After(time.Now()) {
+		t.Errorf("renewed %v, next attempt in %s", id.Serial() != before, time.Until(k.retryAt))
 	}
 	k.retryAt = time.Time{}
 	k.step(t.Context())
-	if id.Serial() == before {
-		t.Error("it was not renewed then")
+	if id.Serial() == before || !samePublic(h.keys[1], h.keys[2]) {
+		t.Error("it was not renewed then, or for a third key")
+	}
+	if n := keysOf(t, f); n != 1 {
+		t.Errorf("%d keys are kept", n)
+	}
+}
+
+// TestAnEdgeThatJoinsAnewWhileItRuns takes up what the other process got, and goes on from there.
+func TestAnEdgeThatJoinsAnewWhileItRuns(t *testing.T) {
+	h := newFakeHub(t)
+	f := Folder{Dir: t.TempDir()}
+	id := h.mustJoin(f)
+	k := h.keep(id)
+	k.early = true
+	h.set(func() { h.refuse = codes.PermissionDenied }) // revoked, or expired long ago
+	k.step(t.Context())
+	h.set(func() { h.refuse = codes.OK })
+	joined := h.mustJoin(f)
+	rotated := 0
+	k.cfg.Rotated = func() { rotated++ }
+	k.step(t.Context())
+	if id.Serial() != joined.Serial() || rotated != 1 || k.early {
+		t.Errorf("it goes on with what it had, told %d times", rotated)
+	}
+	k.retryAt, k.early = time.Time{}, true
+	k.step(t.Context())
+	if again, err := Open(f); err != nil || again.Serial() != id.Serial() || id.Serial() == joined.Serial() {
+		t.Errorf("the next renewal: %v", err)
 	}
 }
 
