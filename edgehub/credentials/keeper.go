@@ -58,6 +58,8 @@ const (
 	// minRetry and maxRetry bound the wait after a failure, which doubles.
 	minRetry = time.Second
 	maxRetry = 5 * time.Minute
+	// refreshEvery is how often the folder is looked at when renewals fail.
+	refreshEvery = 2 * time.Second
 	// longestCheck bounds what a hub may set.
 	longestCheck = 24 * time.Hour
 )
@@ -123,6 +125,9 @@ func (k *Keeper) step(ctx context.Context) time.Duration {
 	wait := max(k.checkAt.Sub(now), 0)
 	if due = k.untilDue(); due <= 0 || k.early {
 		due = max(k.retryAt.Sub(now), 0)
+	}
+	if k.failures > 0 {
+		wait = min(wait, refreshEvery) // somebody may be joining the edge anew
 	}
 	return min(wait, due)
 }

@@ -78,12 +78,12 @@ func TestCertificateThatExpiresOfflineIsRenewed(t *testing.T) {
 }
 
 func TestBeyondTheGraceAnEdgeServesOnAndJoinsAnew(t *testing.T) {
-	s := newTrustedSite(t, "--edge-cert-ttl", "5s", "--edge-check-interval", "1s", "--renew-grace", "1s")
+	s := newTrustedSite(t, "--edge-cert-ttl", "8s", "--edge-check-interval", "1s", "--renew-grace", "1s")
 	s.startEdge()
 	s.cloud.create(t, configMaps, "default", named("before"))
 	s.awaitCount(configMaps, 1)
 	s.cut()
-	time.Sleep(7 * time.Second) // until the certificate has expired, and the grace is over
+	time.Sleep(10 * time.Second) // until the certificate has expired, and the grace is over
 	s.link.Heal()
 	s.awaitLog("msg=audit", "result=refused", "expired")
 	if got := s.local.get(t, configMaps.object("default/before")); got.status != 200 || got.header.Get("Warning") == "" {
