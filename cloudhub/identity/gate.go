@@ -145,13 +145,9 @@ func follow(ctx context.Context, s Standing, changed chan<- struct{}) {
 
 // review has those leave who may no longer be here.
 func (g *Gate) review() {
-	for _, c := range g.open() {
-		if c.edge == "" {
-			continue
-		}
+	for _, c := range g.where(func(c *Conn) bool { return c.edge != "" }) {
 		if err := g.standing(c); errors.Is(err, ErrBarred) {
 			g.expel(c, "disconnect", err.Error())
-			c.leaveBy(time.Now())
 			_ = c.Close() // what it has under way fails, which is what it is closed for
 		}
 	}
@@ -159,19 +155,19 @@ func (g *Gate) review() {
 
 // sweep closes the connections whose time is over.
 func (g *Gate) sweep(now time.Time) {
-	for _, c := range g.open() {
-		if now.UnixMilli() >= c.until.Load() {
-			_ = c.Close() // likewise
-		}
+	for _, c := range g.where(func(c *Conn) bool { return now.UnixMilli() >= c.until.Load() }) {
+		_ = c.Close() // likewise
 	}
 }
 
-func (g *Gate) open() []*Conn {
+// where returns the connections for which is holds. It is called with the lock held.
+func (g *Gate) where(is func(c *Conn) bool) (out []*Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	out := make([]*Conn, 0, len(g.conns))
 	for c := range g.conns {
-		out = append(out, c)
+		if is(c) {
+			out = append(out, c)
+		}
 	}
 	return out
 }

@@ -27,9 +27,10 @@ func (c connections) Describe(ch chan<- *prometheus.Desc) { ch <- c.desc }
 
 func (c connections) Collect(ch chan<- prometheus.Metric) {
 	counts := map[string]int{}
-	for _, conn := range c.gate.open() {
+	c.gate.where(func(conn *Conn) bool {
 		counts[conn.authority]++
-	}
+		return false
+	})
 	for authority, n := range counts {
 		ch <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(n), authority)
 	}

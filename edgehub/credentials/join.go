@@ -149,7 +149,7 @@ func dial(hub string, creds credentials.TransportCredentials) (*grpc.ClientConn,
 	return conn, nil
 }
 
-// sleep waits, false when ctx ended before.
+// sleep waits, and tells whether it did: false when ctx ended before.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -13,11 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	"github.com/tombolo-sync/tombolo/internal/pki"
-	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
 // Config is what a Keeper needs. Identity and Hubs are required.
@@ -136,162 +130,4 @@ func (k *Keeper) step(ctx context.Context) time.Duration {
 func (k *Keeper) untilDue() time.Duration {
 	leaf := k.cfg.Identity.current.Load().leaf()
 	return dueAt(leaf, k.share).Sub(k.cfg.Identity.clock.now())
-}
-
-// renewNow tries to renew the certificate.
-func (k *Keeper) renewNow(ctx context.Context) {
-	i := k.cfg.Identity
-	err := k.renew(ctx)
-	if ctx.Err() != nil {
-		return
-	}
-	if err != nil {
-		k.renewed.WithLabelValues("failed").Inc()
-		wait := min(minRetry<<min(k.failures, 20), maxRetry, max(time.Until(i.NotAfter())/10, minRetry*10))
-		wait = wait/2 + rand.N(wait/2+1) //nolint:gosec // likewise
-		k.failures++
-		k.retryAt = time.Now().Add(wait)
-		k.cfg.Logger.Warn("the certificate could not be renewed", "not_after", i.NotAfter(), "err", err, "retry", wait.Round(time.Second))
-		return
-	}
-	k.renewed.WithLabelValues("renewed").Inc()
-	k.cfg.Logger.Info("certificate renewed", "serial", i.Serial(), "not_after", i.NotAfter())
-	k.begin()
-}
-
-// begin begins with another certificate.
-func (k *Keeper) begin() {
-	k.failures, k.early, k.sameKey, k.next, k.share = 0, false, false, nil, rand.Float64() //nolint:gosec // likewise
-	// Even a hub that signs certificates that are due at once, or of an old authority, is not asked without a pause.
-	k.retryAt = time.Now().Add(minRetry)
-	if k.cfg.Rotated != nil {
-		k.cfg.Rotated()
-	}
-}
-
-// renew gets another certificate: for a new key, unless the one in force has expired, in which case a hub takes no other.
-func (k *Keeper) renew(ctx context.Context) error {
-	i := k.cfg.Identity
-	m := i.current.Load()
-	key := m.key
-	expired := !i.clock.now().Before(m.leaf().NotAfter)
-	if !expired && !k.sameKey {
-		var err error
-		if key, err = k.nextKey(); err != nil {
-			return err
-		}
-	}
-	der, err := request(key)
-	if err != nil {
-		return err
-	}
-	var answer *tombolov1.RenewResponse
-	err = k.call(ctx, expired, func(ctx context.Context, c tombolov1.JoinServiceClient) (err error) {
-		answer, err = c.Renew(ctx, &tombolov1.RenewRequest{Request: der})
-		return err
-	})
-	if err != nil {
-		k.sameKey = k.sameKey || status.Code(err) == codes.PermissionDenied
-		return err
-	}
-	next, err := receive(answer.GetCredential(), key, i.Edge())
-	if err != nil {
-		return err
-	}
-	i.clock.set(answer.GetCredential().GetTimeMs())
-	k.next = nil // in force, or not good for anything
-	return i.replace(next)
-}
-
-// nextKey returns the key to renew for: a new one, unless there is one that no answer has come for.
-func (k *Keeper) nextKey() (crypto.Signer, error) {
-	if k.next == nil {
-		key, err := k.cfg.Identity.folder.keys().New()
-		if err != nil {
-			return nil, err
-		}
-		k.next = key
-	}
-	return k.next, nil
-}
-
-// check asks a hub what has changed, over the link of the session: without one there is no hurry.
-func (k *Keeper) check(ctx context.Context) {
-	i := k.cfg.Identity
-	k.checkAt = time.Now().Add(linkWait)
-	link := k.cfg.Link()
-	if link == nil && k.untilDue() > 0 && !i.clock.now().Before(i.current.Load().leaf().NotBefore) {
-		return
-	}
-	var answer *tombolov1.CheckResponse
-	err := k.call(ctx, false, func(ctx context.Context, c tombolov1.JoinServiceClient) (err error) {
-		answer, err = c.Check(ctx, &tombolov1.CheckRequest{AuthoritiesHash: pki.Hash(i.current.Load().authorities)})
-		return err
-	})
-	switch {
-	case ctx.Err() != nil:
-		return
-	case status.Code(err) == codes.Unimplemented: // the hub leaves certificates to others
-		k.checkAt = time.Now().Add(longestCheck)
-	case status.Code(err) == codes.Unauthenticated: // by the hub's clock it has expired
-		k.early, k.sameKey = true, true
-	case err != nil:
-		k.checkAt = time.Now().Add(maxRetry)
-		k.cfg.Logger.Debug("no hub says whether authorities have changed", "err", err)
-	default:
-		k.checked(answer)
-	}
-}
-
-// checked takes over what a hub said.
-func (k *Keeper) checked(a *tombolov1.CheckResponse) {
-	i := k.cfg.Identity
-	i.clock.set(a.GetTimeMs())
-	every := min(max(time.Duration(a.GetIntervalMs())*time.Millisecond, time.Second), longestCheck)
-	k.checkAt = time.Now().Add(every*9/10 + rand.N(every/5+1)) //nolint:gosec // likewise
-	k.early = k.early || a.GetRenew()
-	if len(a.GetAuthorities()) == 0 {
-		return
-	}
-	authorities, err := parse(a.GetAuthorities())
-	if err == nil {
-		err = i.trust(authorities)
-	}
-	if err != nil {
-		k.cfg.Logger.Error("authorities of hubs could not be taken over", "err", err)
-		return
-	}
-	k.cfg.Logger.Info("authorities of hubs replaced", "count", len(authorities))
-}
-
-// call makes a call over the session's link, or else over connections of its own to the hubs in turn.
-func (k *Keeper) call(ctx context.Context, apart bool, do func(context.Context, tombolov1.JoinServiceClient) error) error {
-	if link := k.cfg.Link(); link != nil && !apart {
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
-		defer cancel()
-		return do(ctx, tombolov1.NewJoinServiceClient(link))
-	}
-	var errs []error
-	for _, hub := range k.cfg.Hubs {
-		err := k.callHub(ctx, hub, do)
-		if err == nil {
-			return nil
-		}
-		errs = append(errs, fmt.Errorf("hub %s: %w", hub, err))
-	}
-	if len(errs) == 1 {
-		return errs[0]
-	}
-	return errors.Join(errs...)
-}
-
-func (k *Keeper) callHub(ctx context.Context, hub string, do func(context.Context, tombolov1.JoinServiceClient) error) error {
-	conn, err := dial(hub, k.cfg.Identity.Transport())
-	if err != nil {
-		return err
-	}
-	defer conn.Close() //nolint:errcheck // nothing is under way any more
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	return do(ctx, tombolov1.NewJoinServiceClient(conn))
 }

@@ -40,24 +40,29 @@ func TestATokenHasOneHolderForEver(t *testing.T) {
 		}
 		replicas = append(replicas, r)
 	}
-	token := newToken(t, replicas[0])
-	var won atomic.Int32
-	var all sync.WaitGroup
-	for i := range 32 {
-		all.Go(func() {
-			me := fmt.Sprint("key-", i)
-			holder, err := replicas[i%2].Claim(t.Context(), token.ID, me)
-			if err != nil {
-				t.Error(err)
-			}
-			if holder == me {
-				won.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	if n := won.Load(); n != 1 {
-		t.Fatalf("%d keys hold the token", n)
+	for range 50 {
+		token := newToken(t, replicas[0])
+		start := make(chan struct{})
+		var won atomic.Int32
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				<-start
+				me := fmt.Sprint("key-", i)
+				holder, err := replicas[i%2].Claim(t.Context(), token.ID, me)
+				if err != nil {
+					t.Error(err)
+				}
+				if holder == me {
+					won.Add(1)
+				}
+			})
+		}
+		close(start)
+		all.Wait()
+		if n := won.Load(); n != 1 {
+			t.Fatalf("%d keys hold the token", n)
+		}
 	}
 	left, err := filepath.Glob(filepath.Join(dir, "tokens", ".new-*"))
 	if err != nil || len(left) > 0 {
