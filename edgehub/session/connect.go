@@ -97,8 +97,10 @@ func (c *Client) join(ctx context.Context, l *line, giveUp context.Context) (*se
 func (s *session) greet() error {
 	defer s.unbind()
 	if err := s.hello(); err != nil {
-		if errors.Is(err, io.EOF) { // the hub has ended the stream already, and said why
-			_, err = s.stream.Recv()
+		for errors.Is(err, io.EOF) || err == nil { // the hub has ended the stream already, and says why behind all else
+			if _, err = s.stream.Recv(); errors.Is(err, io.EOF) {
+				err = errNoWelcome
+			}
 		}
 		return explain(s.ctx, err)
 	}

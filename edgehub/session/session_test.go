@@ -3,14 +3,17 @@ package session
 import (
 	"bytes"
 	"errors"
+	"io"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/tombolo-sync/tombolo/edgehub/store"
 	"github.com/tombolo-sync/tombolo/internal/delta"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
@@ -112,5 +115,37 @@ func TestDamagedObjectIsNamed(t *testing.T) {
 	})
 	if !errors.Is(err, errDamaged) {
 		t.Error(err)
+	}
+}
+
+// endedStream is one that the hub has ended before the Hello came, behind a message.
+type endedStream struct {
+	grpc.ClientStream
+	left []*tombolov1.SyncResponse
+	why  error
+}
+
+func (*endedStream) Send(*tombolov1.SyncRequest) error { return io.EOF }
+
+func (s *endedStream) Recv() (*tombolov1.SyncResponse, error) {
+	if len(s.left) == 0 {
+		return nil, s.why
+	}
+	m := s.left[0]
+	s.left = s.left[1:]
+	return m, nil
+}
+
+// TestHubThatEndsTheStreamBeforeTheHello: what it has said is no welcome, and no reason to go on.
+func TestHubThatEndsTheStreamBeforeTheHello(t *testing.T) {
+	refused := status.Error(codes.FailedPrecondition, "another version")
+	for why, want := range map[error]error{refused: refused, io.EOF: errNoWelcome} {
+		s := &session{
+			c: twoResources(t, store.Options{}).c, ctx: t.Context(), unbind: func() bool { return true },
+			stream: &endedStream{left: []*tombolov1.SyncResponse{{}, {}}, why: why},
+		}
+		if err := s.greet(); !errors.Is(err, want) {
+			t.Errorf("%v: %v", why, err)
+		}
 	}
 }
