@@ -75,7 +75,7 @@ func (s *trustedSite) newEdge(name, dir string, args ...string) *edge {
 	s.t.Helper()
 	ports := freePorts(s.t, 2)
 	e := &edge{url: "http://" + ports[0], http: "http://" + ports[1], dir: dir}
-	args = append([]string{"run", "--data-dir", dir, "--serve", ports[0], "--http-addr", ports[1]}, args...)
+	args = append([]string{"run", "--data-dir", dir, "--serve", ports[0], "--serve-plain", "--http-addr", ports[1]}, args...)
 	e.server = newServer(s.t, name, "edgehub", e.http+"/readyz", args...)
 	return e
 }
