@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
 	"path/filepath"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/tombolo-sync/tombolo/edgehub/authn"
 	"github.com/tombolo-sync/tombolo/edgehub/authority"
 	"github.com/tombolo-sync/tombolo/edgehub/authz"
+	"github.com/tombolo-sync/tombolo/internal/loopback"
 	"github.com/tombolo-sync/tombolo/internal/pki"
 	"github.com/tombolo-sync/tombolo/internal/run"
 )
@@ -96,10 +98,18 @@ func (l *localAPI) configure(cfg *edge.Config, agent *edgehub.Agent, kubeconfig 
 	cfg.TLS = l.tls()
 	cfg.Kubeconfig = &authority.Kubeconfig{Authority: l.authority, Path: kubeconfig, URL: l.url(), Edge: l.edge}
 	if !l.flags.Open() {
-		cfg.Authenticator = &authn.Authenticator{Certificates: authn.NewCertificates(l.roots...)}
+		cfg.Authenticator = &authn.Authenticator{Certificates: authn.NewCertificates(l.roots...), Tokens: l.tokens(agent, cfg.Logger)}
 		cfg.Authorizer = authz.New(agent, cfg.Logger)
 	}
 	return cfg.Kubeconfig.Write()
+}
+
+// tokens knows those of the cloud, which is asked as any client of the edge asks it.
+func (l *localAPI) tokens(agent *edgehub.Agent, logger *slog.Logger) *authn.Tokens {
+	cloud := &authn.Cloud{
+		Transport: &loopback.Transport{Handler: agent.Calls(), Logger: logger}, Online: agent.Calls().Online, Audiences: l.flags.Audiences,
+	}
+	return authn.NewTokens(cloud, authn.NewVerifier(agent, l.flags.Audiences...), logger)
 }
 
 // tls is the configuration of the API's side. Clients that know the authority ask for its name, others are shown the

@@ -141,7 +141,7 @@ type fetch struct {
 
 func (f *fetch) run(ctx context.Context, full bool) (map[docKey]apidoc.Document, error) {
 	roots := []docKey{{"/api", acceptAggregated}, {"/apis", acceptAggregated}, {"/version", ""},
-		{"/api", acceptAggregatedProto}, {"/apis", acceptAggregatedProto}}
+		{"/api", acceptAggregatedProto}, {"/apis", acceptAggregatedProto}, {apidoc.Issuer, ""}, {apidoc.Keys, ""}}
 	if err := f.all(ctx, roots); err != nil {
 		return nil, err
 	}
@@ -245,10 +245,13 @@ func (f *fetch) all(ctx context.Context, keys []docKey) error {
 }
 
 // one fetches one document. One that the server does not have is left out; one that it can't give right now stays what
-// it was.
+// it was. What tokens are verified with is left out, too, where the hub may not read it.
 func (f *fetch) one(ctx context.Context, key docKey) error {
 	accept := key.accept
-	if accept == "" {
+	switch {
+	case key.path == apidoc.Issuer || key.path == apidoc.Keys:
+		accept = "*/*" // there is one form of them, which is no plain JSON
+	case accept == "":
 		accept = mediaJSON
 	}
 	old, known := f.old[key]

@@ -16,6 +16,7 @@ type Serving struct {
 	Socket     string   // path; "" for none
 	Kubeconfig string   // path; "" for the one in the data directory
 	ClientCA   string   // PEM file; "" for none
+	Audiences  []string // of tokens; none: the API server's own
 
 	cert, key, auth string
 }
@@ -36,6 +37,7 @@ func (s *Serving) Add(c *cobra.Command) {
 	f.StringVar(&s.key, "serve-tls-key", "", "PEM file with its key")
 	f.StringSliceVar(&s.Names, "serve-name", nil, "further names and addresses in the certificate that the edge makes")
 	f.StringVar(&s.ClientCA, "client-ca-file", "", "PEM file with authorities whose certificates name users (CN) and their groups (O)")
+	f.StringSliceVar(&s.Audiences, "token-audience", nil, "audiences of service-account tokens, any of which will do; none: the API server's own")
 	f.StringVar(&s.Kubeconfig, "local-kubeconfig", "", "where to write the kubeconfig of this edge's administrator; none: kubeconfig in the data directory")
 	f.StringVar(&s.Socket, "serve-socket", "", "path of a Unix socket with the Kubernetes API, for the user of this process alone")
 }
@@ -51,8 +53,8 @@ func (s *Serving) Validate(addr string) error {
 	case s.Plain && (s.cert != "" || s.key != "" || s.ClientCA != "" || len(s.Names) > 0 || s.Kubeconfig != ""):
 		return errors.New("--serve-plain does without certificates: --serve-tls-cert, --serve-tls-key, --serve-name, --client-ca-file " +
 			"and --local-kubeconfig are for TLS")
-	case s.Open() && s.ClientCA != "":
-		return errors.New("--local-auth none asks for no certificates: --client-ca-file is for rbac")
+	case s.Open() && (s.ClientCA != "" || len(s.Audiences) > 0):
+		return errors.New("nobody is asked who they are: --client-ca-file and --token-audience are for --local-auth rbac")
 	case s.Open():
 		return LoopbackOnly("serve", addr)
 	}
