@@ -179,6 +179,23 @@ func TestRevocationEndsStreamsAndBarsAllThatWasIssued(t *testing.T) {
 	}
 }
 
+// TestWhatIsIssuedFromNowOnCounts has a site accept nothing of before this second.
+func TestWhatIsIssuedFromNowOnCounts(t *testing.T) {
+	r := newRig(t, time.Hour, time.Hour)
+	old, unused := r.mustJoin("edge-1"), r.token("edge-1", time.Hour, time.Minute)
+	now := time.Now().Truncate(time.Second)
+	r.site.since.Store(&now)
+	if err := ping(t.Context(), r.dial(old)); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("a certificate of before: %v", err)
+	}
+	if _, err := r.join(unused); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("a token of before: %v", err)
+	}
+	if err := ping(t.Context(), r.dial(r.mustJoin("edge-1"))); err != nil {
+		t.Errorf("a certificate for a token of now: %v", err)
+	}
+}
+
 func TestAResumedTLSSessionIsLookedAtAgain(t *testing.T) {
 	r := newRig(t, time.Hour, time.Hour)
 	cert := r.mustJoin("edge-1")

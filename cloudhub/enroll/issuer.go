@@ -49,6 +49,14 @@ func (i *Issuer) signer() (*tls.Certificate, *x509.Certificate, error) {
 	return pair, ca, nil
 }
 
+// begin returns when a certificate begins that is signed now.
+func (i *Issuer) begin(now, notBefore time.Time) time.Time {
+	if at := now.Add(-min(backdate, i.ttl/10)).Truncate(time.Second); at.After(notBefore) {
+		return at
+	}
+	return notBefore
+}
+
 // Sign returns a certificate, in DER, with those between it and its authority. It is for key and says that it is edge's,
 // whatever else was asked for. It begins no earlier than notBefore. It ends with its authority at the latest.
 func (i *Issuer) Sign(edge string, key any, now, notBefore time.Time) ([][]byte, *x509.Certificate, error) {
@@ -60,10 +68,6 @@ func (i *Issuer) Sign(edge string, key any, now, notBefore time.Time) ([][]byte,
 	if err != nil {
 		return nil, nil, fmt.Errorf("serial number: %w", err)
 	}
-	begin := now.Add(-min(backdate, i.ttl/10)).Truncate(time.Second)
-	if begin.Before(notBefore) {
-		begin = notBefore
-	}
 	end := now.Add(i.ttl)
 	if end.After(ca.NotAfter) {
 		end = ca.NotAfter
@@ -73,7 +77,7 @@ func (i *Issuer) Sign(edge string, key any, now, notBefore time.Time) ([][]byte,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: edge, Organization: []string{Organization}},
-		NotBefore: begin, NotAfter: end, BasicConstraintsValid: true,
+		NotBefore: i.begin(now, notBefore), NotAfter: end, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, ca, key, pair.PrivateKey)
 	if err != nil {

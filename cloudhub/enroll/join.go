@@ -108,7 +108,7 @@ func (s *Server) redeem(ctx context.Context, text string, key any) (Token, error
 		return t, status.Error(codes.PermissionDenied, "the edge was revoked after the token was made")
 	}
 	if s.cfg.Standing != nil {
-		if err := s.cfg.Standing.Check(t.Edge, now); errors.Is(err, identity.ErrBarred) {
+		if err := s.cfg.Standing.Check(t.Edge, t.Created); errors.Is(err, identity.ErrBarred) {
 			return t, status.Error(codes.PermissionDenied, err.Error())
 		} else if err != nil {
 			return t, status.Error(codes.Unavailable, err.Error())

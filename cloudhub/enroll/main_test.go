@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,9 +36,22 @@ type rig struct {
 	register *directory.Register
 	revoked  *enroll.Revoked
 	issuer   *enroll.Issuer
+	site     *site
 	addr     string
 	log      lockedBuffer
 }
+
+// site is somebody else who says what counts: certificates that begin at a time or later.
+type site struct{ since atomic.Pointer[time.Time] }
+
+func (s *site) Check(_ string, notBefore time.Time) error {
+	if since := s.since.Load(); since != nil && notBefore.Before(*since) {
+		return identity.ErrBarred
+	}
+	return nil
+}
+
+func (s *site) Changed() <-chan struct{} { return nil }
 
 // lockedBuffer takes what is logged.
 type lockedBuffer struct {
@@ -60,7 +74,7 @@ func (b *lockedBuffer) String() string {
 
 func newRig(t *testing.T, ttl, grace time.Duration) *rig {
 	t.Helper()
-	r := &rig{t: t, ca: pkitest.NewCA(t), revoked: enroll.NewRevoked()}
+	r := &rig{t: t, ca: pkitest.NewCA(t), revoked: enroll.NewRevoked(), site: &site{}}
 	r.revoked.Set(nil)
 	var err error
 	if r.register, err = directory.New(t.TempDir()); err != nil {
@@ -77,7 +91,7 @@ func newRig(t *testing.T, ttl, grace time.Duration) *rig {
 	pool.AddCert(r.ca.Certificate())
 	logger := slog.New(slog.NewTextHandler(&r.log, nil))
 	gate, err := identity.New(identity.Config{
-		TLS: cfg, Authorities: func() *x509.CertPool { return pool }, Standings: []identity.Standing{r.revoked},
+		TLS: cfg, Authorities: func() *x509.CertPool { return pool }, Standings: []identity.Standing{r.revoked, r.site},
 		Anonymous: enroll.Anonymous, Lapsed: enroll.Lapsed, Grace: grace, Logger: logger,
 	})
 	if err != nil {
@@ -102,7 +116,7 @@ func newRig(t *testing.T, ttl, grace time.Duration) *rig {
 // replica returns another server over the same register.
 func (r *rig) replica(logger *slog.Logger) *enroll.Server {
 	s, err := enroll.New(enroll.Config{
-		Issuer: r.issuer, Tokens: r.register, Revoked: r.revoked, Logger: logger, JoinRate: 1000,
+		Issuer: r.issuer, Tokens: r.register, Revoked: r.revoked, Standing: r.site, Logger: logger, JoinRate: 1000,
 		Authorities: func() []*x509.Certificate { return []*x509.Certificate{r.ca.Certificate()} },
 	})
 	if err != nil {

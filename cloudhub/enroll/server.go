@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto"
 	"crypto/x509"
+	"errors"
 	"log/slog"
 	"math"
 	"time"
@@ -90,6 +91,12 @@ func (s *Server) grant(action, edge, peer string, key any, notBefore time.Time, 
 		return nil, err
 	}
 	now := time.Now()
+	if t := s.cfg.Standing; t != nil && errors.Is(t.Check(edge, s.cfg.Issuer.begin(now, notBefore)), identity.ErrBarred) {
+		// What is issued from now on may be accepted, although it begins earlier by habit.
+		if at := now.Truncate(time.Second); at.After(notBefore) {
+			notBefore = at
+		}
+	}
 	chain, cert, err := s.cfg.Issuer.Sign(edge, key, now, notBefore)
 	if err != nil {
 		s.log.Error("no certificate can be signed", "edge", edge, "err", err)
