@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/tombolo-sync/tombolo/cloudhub/audit"
 	"github.com/tombolo-sync/tombolo/cloudhub/callsrv"
 	"github.com/tombolo-sync/tombolo/cloudhub/enroll"
 	"github.com/tombolo-sync/tombolo/cloudhub/identity"
@@ -49,7 +50,9 @@ type Config struct {
 	// Gate, if any, decides who comes in, and takes the place of Credentials.
 	Gate *identity.Gate
 	// Enroll, if any, gives edges their certificates.
-	Enroll   *enroll.Server
+	Enroll *enroll.Server
+	// Audit is told of calls that are to change something.
+	Audit    *audit.Log
 	Software string
 	Logger   *slog.Logger
 	Metrics  prometheus.Registerer
@@ -96,7 +99,7 @@ func New(cfg Config) (*Hub, error) {
 	if cfg.Cloud != nil {
 		h.calls, err = callsrv.New(callsrv.Config{
 			Cloud: cfg.Cloud, Scopes: cfg.Scopes, Identity: identity.Rule{Insecure: cfg.Insecure},
-			Logger: cfg.Logger, Metrics: cfg.Metrics,
+			Audit: cfg.Audit, Logger: cfg.Logger, Metrics: cfg.Metrics,
 		})
 		if err != nil {
 			return nil, err

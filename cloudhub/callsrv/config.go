@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tombolo-sync/tombolo/cloudhub/audit"
 	"github.com/tombolo-sync/tombolo/cloudhub/identity"
 	"github.com/tombolo-sync/tombolo/cloudhub/scope"
 )
@@ -34,8 +35,10 @@ type Config struct {
 	Cloud    Cloud
 	Scopes   Scopes
 	Identity identity.Rule
-	Logger   *slog.Logger
-	Metrics  prometheus.Registerer
+	// Audit is told of what is to change something, and of who is refused.
+	Audit   *audit.Log
+	Logger  *slog.Logger
+	Metrics prometheus.Registerer
 	// MaxURI and MaxHeader bound a request's path with its query, and its header, in bytes. 0 means 64 KiB and 128 KiB.
 	MaxURI, MaxHeader int
 	// MaxBody bounds a request's body, in bytes. 0 means 4 MiB: more than kube-apiserver takes (3 MiB), so that it is
@@ -61,6 +64,7 @@ func (c *Config) setDefaults() error {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.Audit = cmp.Or(c.Audit, audit.New(c.Logger))
 	if c.Metrics == nil {
 		c.Metrics = prometheus.NewRegistry()
 	}

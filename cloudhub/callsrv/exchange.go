@@ -26,6 +26,8 @@ type exchange struct {
 	body   *upstream
 	touch  func() // puts off the end of an idle call
 	code   int    // of the answer, 0 until there is one
+	// refused is why we have answered in the API server's place, "" when we have not.
+	refused string
 }
 
 // run sends the request and brings back the answer.

@@ -13,6 +13,7 @@ import (
 
 // refuse answers in the API server's place.
 func (x *exchange) refuse(s metav1.Status) error {
+	x.refused = s.Message
 	s.Kind, s.APIVersion, s.Status = "Status", "v1", metav1.StatusFailure
 	body, err := json.Marshal(s)
 	if err != nil {

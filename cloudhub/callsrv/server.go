@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/tombolo-sync/tombolo/cloudhub/identity"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
@@ -60,16 +59,16 @@ func (s *Server) Call(stream tombolov1.CallService_CallServer) error {
 	}
 	claim := first.GetHead()
 	if claim == nil {
-		return status.Error(codes.InvalidArgument, "the first message must be a head")
+		return misused(stream.Context(), status.Error(codes.InvalidArgument, "the first message must be a head"))
 	}
 	edge, err := s.cfg.Identity.Edge(stream.Context(), claim.GetEdge())
 	if err != nil {
-		s.log.Warn("call refused", "claims", claim.GetEdge(), "peer", identity.Addr(stream.Context()), "reason", err)
-		return err
+		return err // it was written down, as far as there is somebody to tell of
 	}
 	leave, err := s.gate.enter(edge)
 	if err != nil {
 		s.metrics.refused.Inc()
+		s.turnedAway(stream.Context(), edge, err)
 		return err
 	}
 	defer leave()
@@ -80,7 +79,7 @@ func (s *Server) Call(stream tombolov1.CallService_CallServer) error {
 func (s *Server) carry(stream tombolov1.CallService_CallServer, edge string, claim *tombolov1.CallHead) error {
 	h, err := readHead(claim, s.cfg.MaxURI, s.cfg.MaxHeader)
 	if err != nil {
-		s.log.Warn("call refused", "edge", edge, "reason", err)
+		s.turnedAway(stream.Context(), edge, err)
 		return err
 	}
 	if claim.GetWithinScope() {
@@ -101,36 +100,24 @@ func (s *Server) carry(stream tombolov1.CallService_CallServer, edge string, cla
 	x.body = &upstream{stream: stream, left: s.cfg.MaxBody, touch: x.touch}
 	s.metrics.inFlight.Inc()
 	defer s.metrics.inFlight.Dec()
+	start := time.Now()
 	err = x.run(ctx)
 	if cause := context.Cause(ctx); err != nil && cause != nil && stream.Context().Err() == nil {
 		err = cause
 	}
 	s.metrics.calls.WithLabelValues(verb, codeLabel(x.code)).Inc()
-	s.audit(x, verb, err)
-	return toStatus(err)
+	s.record(stream.Context(), x, verb, time.Since(start), err)
+	err = toStatus(err)
+	if errors.Is(x.body.failure(), errFrame) {
+		return misused(stream.Context(), err)
+	}
+	return err
 }
 
 var (
 	errStopping = status.Error(codes.Unavailable, "the hub is shutting down")
 	errIdle     = status.Error(codes.Aborted, "nothing was sent for too long")
 )
-
-// audit logs what changes something, or was let into a container.
-func (s *Server) audit(x *exchange, verb string, err error) {
-	level := slog.LevelDebug
-	if verb != "get" && verb != "head" && verb != "options" && verb != "watch" {
-		level = slog.LevelInfo
-	}
-	user := "the caller's own"
-	if !x.head.own {
-		user = "the edge's"
-	}
-	attrs := []any{"edge", x.edge, "user", user, "verb", verb, "path", x.head.url.Path, "status", x.code}
-	if err != nil {
-		attrs = append(attrs, "err", err)
-	}
-	s.log.Log(context.Background(), level, "call", attrs...)
-}
 
 // verb names the request in logs and metrics.
 func (h *head) verb() string {

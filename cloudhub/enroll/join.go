@@ -25,17 +25,18 @@ func (s *Server) Join(ctx context.Context, req *tombolov1.JoinRequest) (*tombolo
 	from := remote(ctx)
 	if err := s.mayTry(from); err != nil {
 		s.write("join", "", from.String(), err)
+		identity.Leave(ctx)
 		return nil, err
 	}
 	key, err := publicKey(req.GetRequest())
 	if err != nil {
 		err = status.Error(codes.InvalidArgument, err.Error())
-		s.failed(from, Token{}, err)
+		s.failed(ctx, from, Token{}, err)
 		return nil, err
 	}
 	t, err := s.redeem(ctx, req.GetToken(), key)
 	if err != nil {
-		s.failed(from, t, err)
+		s.failed(ctx, from, t, err)
 		return nil, err
 	}
 	revoked, err := s.cfg.Revoked.Before(t.Edge)
@@ -69,10 +70,12 @@ func (s *Server) mayTry(from net.Addr) error {
 	return nil
 }
 
-// failed charges an address with an attempt, unless it is we who failed, and has it written down.
-func (s *Server) failed(from net.Addr, t Token, err error) {
+// failed charges an address with an attempt, and has its connection closed, unless it is we who failed. It has that written
+// down.
+func (s *Server) failed(ctx context.Context, from net.Addr, t Token, err error) {
 	if status.Code(err) != codes.Unavailable {
 		s.fails.Fail(throttle.Address(from))
+		identity.Leave(ctx)
 	}
 	var detail []any
 	if t.ID != "" {
@@ -95,6 +98,9 @@ func (s *Server) redeem(ctx context.Context, text string, key any) (Token, error
 	}
 	if !t.matches(secret) || err != nil {
 		return Token{}, errToken
+	}
+	if c, ok := identity.FromContext(ctx); ok && c.Name() != "" && c.Name() != t.Edge {
+		return t, status.Errorf(codes.PermissionDenied, "the token is not for edge %s, whose certificate this is", c.Name())
 	}
 	now := time.Now()
 	if !now.Before(t.Expires) {

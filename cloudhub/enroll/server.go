@@ -117,6 +117,7 @@ func (s *Server) Renew(ctx context.Context, req *tombolov1.RenewRequest) (*tombo
 	key, notBefore, err := s.mayRenew(c, req)
 	if err != nil {
 		s.write("renew", c.Name(), identity.Addr(ctx), err)
+		identity.Leave(ctx)
 		return nil, err
 	}
 	credential, err := s.grant("renew", c.Name(), identity.Addr(ctx), key, notBefore, "expired", c.Lapsed())

@@ -97,13 +97,16 @@ func (g *Gate) admitEdge(c *Conn, method string) error {
 	return nil
 }
 
-// expel has a connection closed once the reason had time to get across, and that written down.
+// expel has a connection closed once the reason had time to get across, and that written down, once for a connection.
 func (g *Gate) expel(c *Conn, action, reason string) {
+	c.leaveBy(time.Now().Add(partingTime))
+	if !c.expelled.CompareAndSwap(false, true) {
+		return
+	}
 	from := party(c.RemoteAddr())
 	if c.edge != "" {
 		from = "edge " + c.edge
 	}
-	c.leaveBy(time.Now().Add(partingTime))
 	g.refuse(refusal{action: action, edge: c.edge, peer: c.RemoteAddr().String(), party: from, reason: reason, label: label(action, reason)})
 }
 
@@ -111,6 +114,8 @@ func label(action, reason string) string {
 	switch {
 	case action == "disconnect":
 		return "revoked"
+	case action == "call" || action == "session":
+		return "rules"
 	case reason == "no client certificate":
 		return "no_certificate"
 	default:

@@ -35,10 +35,12 @@ type Conn struct {
 	// barred is set for a certificate that was revoked, or may be, when the connection was made.
 	barred bool
 
-	leave   func()       // the pool that the connection is in; nil for none. To be called with the gate's lock
-	streams atomic.Int32 // that were admitted, of a connection without a certificate
-	until   atomic.Int64 // when it is to be closed, in Unix milliseconds
-	closing sync.Once
+	leave    func()       // the pool that the connection is in; nil for none. To be called with the gate's lock
+	streams  atomic.Int32 // that were admitted, of a connection without a certificate
+	read     atomic.Int64 // bytes that came, of a connection without a certificate
+	until    atomic.Int64 // when it is to be closed, in Unix milliseconds
+	expelled atomic.Bool  // that it is to be closed was written down
+	closing  sync.Once
 }
 
 // edgesOrganization marks the certificates that hubs sign. It is also the group of the edges' users in the cloud.
@@ -97,6 +99,18 @@ func (c *Conn) leaveBy(at time.Time) {
 func (c *Conn) Close() error {
 	c.closing.Do(func() { c.gate.forget(c) })
 	return c.Conn.Close()
+}
+
+var errTooMuch = errors.New("too many bytes on a connection without a certificate")
+
+// Read reads what the other end sends. Without a certificate it may send no more than joining takes, whatever it is: gRPC
+// holds what has come of a header or of a message until all of it is there.
+func (c *Conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.edge == "" && c.read.Add(int64(n)) > anonymousBytes {
+		return 0, errTooMuch
+	}
+	return n, err
 }
 
 // keep puts a connection on the list; false when there is no room for it. One whose other end may do nothing, or next to it, has

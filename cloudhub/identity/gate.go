@@ -2,6 +2,7 @@ package identity
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -65,6 +66,7 @@ type Gate struct {
 	limited   pool                 // those with one that is good for little: see Conn.Edge
 	newest    map[string]time.Time // for each edge, the beginning of the newest certificate of ours that was used
 	friends   map[string]struct{}  // addresses that an edge has come from; at most maxFriends
+	callers   *list.List           // of net.Conn, whose handshakes are under way, the oldest first
 }
 
 const (
@@ -78,6 +80,11 @@ const (
 	maxAnonymous, anonymousEach = 64, 16
 	maxLimited, limitedEach     = 512, 256
 	limitedFor                  = 20 * time.Second
+	// anonymousBytes is how much a connection without a certificate may send: a request is 8 KiB at most.
+	anonymousBytes = 64 << 10
+	// maxCallers bounds the handshakes under way. Beyond, the oldest is given up: it takes a fraction of a second to whom
+	// means it, so that who only holds on keeps nobody out.
+	maxCallers = 2048
 	// partingTime is how long a connection may go on that is to be closed, so that the reason gets across.
 	partingTime = time.Second
 	// sweepEvery is how often connections are looked at whose time may have come.
@@ -98,6 +105,7 @@ func New(cfg Config) (*Gate, error) {
 		cfg: cfg, fails: throttle.New(failEvery, failBurst), refused: make(chan refusal, 256),
 		anonymous: newPool(maxAnonymous, anonymousEach), limited: newPool(maxLimited, limitedEach),
 		conns: map[*Conn]struct{}{}, newest: map[string]time.Time{}, friends: map[string]struct{}{},
+		callers: list.New(),
 	}
 	g.metrics = newMetrics(cfg.Metrics, g)
 	return g, nil

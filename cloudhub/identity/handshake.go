@@ -108,7 +108,9 @@ func (d door) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, err
 		d.gate.metrics.refused("throttled")
 		return nil, nil, errStayAway
 	}
+	leave := d.gate.call(raw)
 	conn, info, err := d.TransportCredentials.ServerHandshake(raw)
+	leave()
 	if err != nil {
 		if u := (untrusted{}); errors.As(err, &u) {
 			d.gate.refuse(refusal{peer: raw.RemoteAddr().String(), party: from, reason: u.Error(), label: "untrusted"})
@@ -126,6 +128,24 @@ func (d door) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, err
 		return nil, nil, errCrowded
 	}
 	return c, c, nil
+}
+
+// call notes that a handshake is under way until leave is called.
+func (g *Gate) call(raw net.Conn) (leave func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e := g.callers.PushBack(raw)
+	if g.callers.Len() > maxCallers {
+		oldest := g.callers.Front()
+		g.callers.Remove(oldest)
+		_ = oldest.Value.(net.Conn).Close() // its handshake fails
+		g.metrics.refused("crowded")
+	}
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.callers.Remove(e) // no matter when it was removed already
+	}
 }
 
 // ClientHandshake is none of a gate's.

@@ -3,6 +3,7 @@ package identity
 
 import (
 	"context"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -18,11 +19,12 @@ type Rule struct {
 }
 
 // Edge returns the name of the edge that a stream comes from: what its certificate says, never what it claims. A claim
-// that differs is PERMISSION_DENIED, so that a mix-up of certificates shows at once, and ends a connection that came through
-// a Gate; no claim is no mix-up. One that can't be a name is INVALID_ARGUMENT; no certificate is UNAUTHENTICATED. A name
+// that differs is PERMISSION_DENIED, so that a mix-up of certificates shows at once; no claim is no mix-up. One that can't be
+// a name is INVALID_ARGUMENT. Both end a connection that came through a Gate. No certificate is UNAUTHENTICATED. A name
 // that is returned is a DNS-1123 subdomain.
 func (r Rule) Edge(ctx context.Context, claim string) (string, error) {
 	if (claim != "" || r.Insecure) && len(validation.IsDNS1123Subdomain(claim)) > 0 {
+		Expel(ctx, "connect", "claims a name that no edge can have")
 		return "", notAName(claim)
 	}
 	if r.Insecure {
@@ -39,9 +41,7 @@ func (r Rule) Edge(ctx context.Context, claim string) (string, error) {
 	case claim == "" && len(validation.IsDNS1123Subdomain(name)) > 0:
 		return "", notAName(name)
 	case claim != "" && name != claim:
-		if c, ok := p.AuthInfo.(*Conn); ok {
-			c.gate.expel(c, "connect", "claims to be edge "+claim)
-		}
+		Expel(ctx, "connect", "claims to be edge "+claim)
 		return "", status.Errorf(codes.PermissionDenied, "the certificate is for edge %q, not for %q", name, claim)
 	}
 	return name, nil
@@ -82,6 +82,26 @@ func FromContext(ctx context.Context) (*Conn, bool) {
 	}
 	c, ok := p.AuthInfo.(*Conn)
 	return c, ok
+}
+
+// maxReason bounds what is written down of why a connection was closed, in bytes.
+const maxReason = 256
+
+// Expel has the connection that a call came in on closed, once the answer had time to get across, and has that written down as
+// the refusal of an action: for who breaks the rules. The reason must have nothing of what was sent but names. It does nothing
+// to a connection that did not come through a Gate.
+func Expel(ctx context.Context, action, reason string) {
+	if c, ok := FromContext(ctx); ok {
+		c.gate.expel(c, action, reason[:min(len(reason), maxReason)])
+	}
+}
+
+// Leave has the connection that a call came in on closed, once the answer had time to get across: for who was refused, which
+// was written down, and has no more to do there.
+func Leave(ctx context.Context) {
+	if c, ok := FromContext(ctx); ok {
+		c.leaveBy(time.Now().Add(partingTime))
+	}
 }
 
 // Addr returns where a stream comes from, for logs.

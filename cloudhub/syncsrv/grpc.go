@@ -35,7 +35,9 @@ const (
 	connWindow   = 1 << 20
 	// readBuffer is none: TLS has one of its own.
 	readBuffer = 0
-	sendBuffer = 16 << 10
+	// maxMetadata bounds what comes before the messages of a stream, in bytes: edges send a few hundred.
+	maxMetadata = 16 << 10
+	sendBuffer  = 16 << 10
 	// maxConns is how many connections an edge may have: the one that it uses, the one that it goes over to, and those
 	// that broke without a word.
 	maxConns = 4
@@ -55,7 +57,7 @@ func (s *Server) options() []grpc.ServerOption {
 			ratelimit.StreamServerInterceptor(newTurnstile(s.cfg.OpenRate)),
 			recovery.StreamServerInterceptor(recovery.WithRecoveryHandlerContext(s.recovered)),
 		),
-		grpc.MaxRecvMsgSize(maxReceived), grpc.MaxSendMsgSize(maxMessage),
+		grpc.MaxHeaderListSize(maxMetadata), grpc.MaxRecvMsgSize(maxReceived), grpc.MaxSendMsgSize(maxMessage),
 		grpc.StaticStreamWindowSize(streamWindow), grpc.StaticConnWindowSize(connWindow),
 		grpc.ReadBufferSize(readBuffer), grpc.WriteBufferSize(sendBuffer),
 		grpc.MaxConcurrentStreams(s.cfg.MaxStreams),

@@ -77,6 +77,7 @@ func (s *Server) Sync(stream tombolov1.SyncService_SyncServer) error {
 	err := s.sync(stream)
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied:
+		identity.Expel(stream.Context(), "session", status.Convert(err).Message())
 		expel(stream.Context())
 	}
 	return err

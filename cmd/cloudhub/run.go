@@ -126,7 +126,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hub.Gate, hub.Enroll = t.gate, t.server
+	hub.Gate, hub.Enroll, hub.Audit = t.gate, t.server, t.lines
 	if cfg.Hub, err = cloudhub.New(hub); err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ type trust struct {
 
 // build puts together what lets edges in. cfg is the hub's side of TLS, nil without.
 func (o *trustOptions) build(cfg *tls.Config, kubeconfig string, logger *slog.Logger, reg prometheus.Registerer) (*trust, error) {
-	t := &trust{logger: logger, revoked: enroll.NewRevoked()}
+	t := &trust{lines: audit.New(logger), logger: logger, revoked: enroll.NewRevoked()}
 	if cfg == nil {
 		return t, nil
 	}
@@ -81,7 +81,6 @@ func (o *trustOptions) build(cfg *tls.Config, kubeconfig string, logger *slog.Lo
 	if err != nil {
 		return nil, fmt.Errorf("--hub-ca: %w", err)
 	}
-	t.lines = audit.New(logger)
 	gate := identity.Config{
 		TLS: cfg, Authorities: authorities.Pool, Pins: hubs.Certificates, Audit: t.lines, Logger: logger, Metrics: reg,
 	}
