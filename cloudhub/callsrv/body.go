@@ -6,6 +6,9 @@ import (
 	"io"
 	"sync/atomic"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
@@ -45,7 +48,7 @@ func (u *upstream) Read(p []byte) (int, error) {
 func (u *upstream) receive() error {
 	m, err := u.stream.Recv()
 	if err != nil {
-		return err
+		return unreadable(err)
 	}
 	u.touch()
 	d, ok := m.GetMessage().(*tombolov1.CallRequest_Data)
@@ -60,6 +63,14 @@ func (u *upstream) receive() error {
 	}
 	u.rest = d.Data
 	return nil
+}
+
+// unreadable makes what gRPC says of a message that is too large, or is none, the breach of a rule that it is.
+func unreadable(err error) error {
+	if code := status.Code(err); code == codes.Internal || code == codes.ResourceExhausted {
+		return fmt.Errorf("%w: it can't be read", errFrame)
+	}
+	return err
 }
 
 // Close does nothing: the stream ends with the call.

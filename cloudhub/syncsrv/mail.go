@@ -86,15 +86,27 @@ func (s *session) readMail(ctx context.Context, k kind) (more bool, err error) {
 func (s *session) receive() error {
 	for {
 		req, err := s.stream.Recv()
-		if err == nil {
-			err = s.handle(req)
-		}
 		if errors.Is(err, io.EOF) {
-			err = status.Error(codes.Canceled, "the edge closed the stream")
+			return status.Error(codes.Canceled, "the edge closed the stream")
 		}
 		if err != nil {
+			return unreadable(err)
+		}
+		if err := s.handle(req); err != nil {
 			return err
 		}
+	}
+}
+
+// unreadable makes what gRPC says of a message that is too large, or is none, the breach of a rule that it is.
+func unreadable(err error) error {
+	switch status.Code(err) {
+	case codes.Internal:
+		return status.Error(codes.InvalidArgument, "a message that can't be read")
+	case codes.ResourceExhausted:
+		return status.Error(codes.InvalidArgument, "a message that is too large")
+	default:
+		return err
 	}
 }
 

@@ -143,7 +143,7 @@ func (s *Server) receiveHello(stream tombolov1.SyncService_SyncServer) (*tombolo
 		return nil, errNoHello
 	}
 	if err != nil {
-		return nil, err
+		return nil, unreadable(err)
 	}
 	hello := req.GetHello()
 	switch {

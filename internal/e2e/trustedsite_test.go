@@ -28,17 +28,27 @@ type trustedSite struct {
 // newTrustedSite starts a hub that gives certificates, and prepares an edge that does not run yet.
 func newTrustedSite(t *testing.T, args ...string) *trustedSite {
 	t.Helper()
+	return newTrustedSiteOf(t, hubConfig{args: args})
+}
+
+// newTrustedSiteOf is newTrustedSite with another cloud or other scopes.
+func newTrustedSiteOf(t *testing.T, cfg hubConfig) *trustedSite {
+	t.Helper()
 	s := &trustedSite{ca: pkitest.NewCA(t), register: t.TempDir()}
 	s.hubFiles = s.ca.Issue(t, "hub")
 	s.caFile = s.hubFiles.CA
 	cert, key := s.ca.Files()
 	s.signer = [2]string{copyFile(t, cert), copyFile(t, key)} // the bundle of authorities is another file
-	h := newHub(t, hubConfig{args: args, transport: []string{
+	cfg.transport = []string{
 		"--tls-cert", s.hubFiles.Cert, "--tls-key", s.hubFiles.Key, "--tls-ca", s.caFile,
 		"--edge-ca-cert", s.signer[0], "--edge-ca-key", s.signer[1], "--register", s.register,
-	}})
+	}
+	h := newHub(t, cfg)
 	h.start()
 	s.site = &site{t: t, history: guarantee.NewHistory(), hub: h, cloud: newAPI(t, "cloud", h.api), link: newLink(t, h.sync)}
+	if cfg.kubeconfig != "" {
+		s.cloud = kubeAPI(t, sharedCluster(t))
+	}
 	s.edge = s.newEdge("edge-1", t.TempDir())
 	s.local = newAPI(t, "edge", s.edge.url)
 	return s
