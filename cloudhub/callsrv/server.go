@@ -53,26 +53,58 @@ func (s *Server) MaxStreams() uint32 { return uint32(s.cfg.MaxPerEdge) + 32 }
 
 // Call carries one request.
 func (s *Server) Call(stream tombolov1.CallService_CallServer) error {
-	first, err := stream.Recv()
-	if err != nil {
-		return err
+	ctx := stream.Context()
+	if s.cfg.Identity.Insecure {
+		claim, err := readClaim(stream)
+		if err != nil {
+			return err
+		}
+		edge, err := s.cfg.Identity.Edge(ctx, claim.GetEdge())
+		if err != nil {
+			return err
+		}
+		return s.enter(ctx, edge, func() error { return s.carry(stream, edge, claim) })
 	}
-	claim := first.GetHead()
-	if claim == nil {
-		return misused(stream.Context(), status.Error(codes.InvalidArgument, "the first message must be a head"))
-	}
-	edge, err := s.cfg.Identity.Edge(stream.Context(), claim.GetEdge())
+	// Nothing is read of what an edge sends beyond what it may: gRPC holds what has come of a message until all of it is there.
+	edge, err := s.cfg.Identity.Edge(ctx, "")
 	if err != nil {
 		return err // it was written down, as far as there is somebody to tell of
 	}
+	return s.enter(ctx, edge, func() error {
+		claim, err := readClaim(stream)
+		if err != nil {
+			return err
+		}
+		if _, err := s.cfg.Identity.Edge(ctx, claim.GetEdge()); err != nil {
+			return err
+		}
+		return s.carry(stream, edge, claim)
+	})
+}
+
+// enter serves a call of an edge, if there is room for it.
+func (s *Server) enter(ctx context.Context, edge string, serve func() error) error {
 	leave, err := s.gate.enter(edge)
 	if err != nil {
 		s.metrics.refused.Inc()
-		s.turnedAway(stream.Context(), edge, err)
+		s.turnedAway(ctx, edge, err)
 		return err
 	}
 	defer leave()
-	return s.carry(stream, edge, claim)
+	return serve()
+}
+
+// readClaim returns the first message of a stream, which must be a head.
+func readClaim(stream tombolov1.CallService_CallServer) (*tombolov1.CallHead, error) {
+	first, err := stream.Recv()
+	if err != nil {
+		return nil, misused(stream.Context(), toStatus(unreadable(err)))
+	}
+	claim := first.GetHead()
+	if claim == nil {
+		return nil, misused(stream.Context(), status.Error(codes.InvalidArgument, "the first message must be a head"))
+	}
+	return claim, nil
 }
 
 // carry carries the request of a known edge.
