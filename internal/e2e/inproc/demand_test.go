@@ -418,6 +418,7 @@ func TestRefusalIsDurable(t *testing.T) {
 }
 
 func TestDemandExpires(t *testing.T) {
+	t.Parallel()
 	cloud := newFakeCloud(t)
 	cloud.put("a", "u-a", "n")
 	src := cloud.source()

@@ -76,6 +76,7 @@ func (h *brokenHub) Sync(stream tombolov1.SyncService_SyncServer) error {
 
 // TestBrokenSessionsGoOnWithTheDocumentsTheyHave: also after a restart, and nothing is served before all of it is there.
 func TestBrokenSessionsGoOnWithTheDocumentsTheyHave(t *testing.T) {
+	t.Parallel()
 	h := &brokenHub{docs: apidoc.NewSet(), needs: make(chan []uint32, 8), again: make(chan struct{}, 8)}
 	h.docs.Replace([]apidoc.Document{plain("/a", "1"), plain("/b", "2"), plain("/c", "3")})
 	srv := grpc.NewServer()

@@ -243,6 +243,7 @@ func TestLateDuplicatesChangeNothing(t *testing.T) {
 
 // TestSilentHubIsGivenUp: a link that swallows everything looks like a quiet one, but a hub is never quiet for long.
 func TestSilentHubIsGivenUp(t *testing.T) {
+	t.Parallel()
 	h := &silentHub{ended: make(chan struct{}, 8)}
 	srv := grpc.NewServer()
 	tombolov1.RegisterSyncServiceServer(srv, h)
@@ -284,6 +285,7 @@ func (h *silentHub) Sync(stream tombolov1.SyncService_SyncServer) error {
 
 // TestEdgeThatNeverReadsDelaysNobody: it costs the hub a window of bytes and a cursor.
 func TestEdgeThatNeverReadsDelaysNobody(t *testing.T) {
+	t.Parallel()
 	c := newFakeCloud(t)
 	for i := range 2000 {
 		c.put(fmt.Sprint("p", i), fmt.Sprint("u", i), noise(4000))

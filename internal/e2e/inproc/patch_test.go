@@ -173,6 +173,7 @@ func (f *follower) drain() {
 // over these objects first, if it says what it holds; else it misses patches, and asks for them whole. It shows every change
 // once and in order all the same.
 func TestHubsWithOtherBytes(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		edit   func(*tombolov1.Hello)
 		misses bool
@@ -182,6 +183,7 @@ func TestHubsWithOtherBytes(t *testing.T) {
 		"not told what is held":     {untold, true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			if n := hubsWithOtherBytes(t, c.edit); c.misses && n < 4 || !c.misses && n != 0 {
 				t.Errorf("%v misses", n)
 			}

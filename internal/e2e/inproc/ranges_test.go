@@ -67,6 +67,7 @@ func (c *fakeCloud) diverge(rng *rand.Rand, of, n int) {
 // TestReconcileSendsWhatDiffers: whatever differs between an edge and a hub with an empty memory, they come to agree, and the
 // bytes for that follow from how much differs, not from how much there is.
 func TestReconcileSendsWhatDiffers(t *testing.T) {
+	t.Parallel()
 	const objects = 5000
 	c := newFakeCloud(t)
 	for i := range objects {

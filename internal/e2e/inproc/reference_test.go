@@ -211,14 +211,16 @@ func (g *graph) foreign(e *edge) string {
 
 // What the edge's pods refer to comes and goes with them, whatever happens in between, and nothing else ever comes.
 func TestNeedToKnow(t *testing.T) {
-	for seed := range uint64(4) {
+	t.Parallel()
+	for seed := range uint64(3) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
 			g := newGraph(t, seed)
 			sc := newScopes(t, needToKnow)
 			addr, stop := startHub(t, g.cloud, sc, "127.0.0.1:0")
 			e := startEdge(t, t.TempDir(), addr)
-			for range 6 {
-				for range 25 {
+			for range 4 {
+				for range 20 {
 					g.write()
 					if g.rnd.IntN(4) == 0 {
 						time.Sleep(time.Duration(g.rnd.IntN(8)) * time.Millisecond)

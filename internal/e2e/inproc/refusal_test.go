@@ -240,6 +240,7 @@ func dialRaw(t *testing.T, hub string) *grpc.ClientConn {
 
 // TestTwoEdgesUnderOneNameDoNotFlap: the newest wins, and the other one keeps away for a while.
 func TestTwoEdgesUnderOneNameDoNotFlap(t *testing.T) {
+	t.Parallel()
 	c := newFakeCloud(t)
 	c.put("a", "u1", "mine")
 	src := c.source()

@@ -16,6 +16,7 @@ import (
 // TestReplicasWithOtherBytes: an edge that goes from one replica to another, which encodes an object in another way under
 // the same revision, takes over that object, once each time.
 func TestReplicasWithOtherBytes(t *testing.T) {
+	t.Parallel()
 	c := bigCloud(t)
 	src := c.source()
 	src.load()

@@ -130,6 +130,7 @@ func TestRestoredCloudWhileConnected(t *testing.T) {
 
 // TestRestoredCloudWhileDisconnected: the hub never saw what was lost. A consistent read tells it that the edge did.
 func TestRestoredCloudWhileDisconnected(t *testing.T) {
+	t.Parallel()
 	for _, passed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("passed %v", passed), func(t *testing.T) {
 			c := bigCloud(t)

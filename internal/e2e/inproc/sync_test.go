@@ -435,6 +435,7 @@ func (c narrowConn) Write(b []byte) (n int, err error) {
 // TestSlowLinkIsNotALostOne: an object that takes longer than the hub is ever silent arrives in one session, and until
 // then the edge says that it may be behind.
 func TestSlowLinkIsNotALostOne(t *testing.T) {
+	t.Parallel()
 	c := newFakeCloud(t)
 	c.put("small", "u1", "mine")
 	src := c.source()

@@ -182,6 +182,7 @@ func TestDrainLeavesNoHole(t *testing.T) {
 
 // TestDrainWithNobodyElse: an edge that knows no other hub stays until the end, and comes back.
 func TestDrainWithNobodyElse(t *testing.T) {
+	t.Parallel()
 	c := newFakeCloud(t)
 	src := c.source()
 	src.load()
@@ -252,6 +253,7 @@ func TestRefusedRenewTouchesNothing(t *testing.T) {
 
 // TestRenewWaitsForAHub: credentials that no hub has taken yet are tried until one does, or until nobody wants them.
 func TestRenewWaitsForAHub(t *testing.T) {
+	t.Parallel()
 	c := newFakeCloud(t)
 	src := c.source()
 	src.load()
