@@ -1,13 +1,17 @@
 package inproc
 
 import (
+	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tombolo-sync/tombolo/edgehub"
 	"github.com/tombolo-sync/tombolo/internal/delta"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
@@ -135,4 +139,83 @@ func awaitMessage(t *testing.T, s tombolov1.SyncService_SyncClient, wanted func(
 			return
 		}
 	}
+}
+
+// falsified returns the bytes of every third revision with something in them that nobody wrote.
+func falsified(raw []byte) []byte {
+	if rev := revision.FindSubmatch(raw); len(rev) > 0 && (rev[1][len(rev[1])-1]-'0')%3 == 0 {
+		return bytes.Replace(raw, []byte(`"spec":{`), []byte(`"spec":{"falsified":true,`), 1)
+	}
+	return raw
+}
+
+var revision = regexp.MustCompile(`"resourceVersion":"(\d+)"`)
+
+// TestFalsifiedReplica: of two hubs, one has other content under some revisions, which no hub should. An edge that goes
+// from one to the other while writes go on comes, byte by byte, to what the hub holds that it is at; nothing is deleted on
+// the way, and only what differs travels.
+func TestFalsifiedReplica(t *testing.T) {
+	c := newFakeCloud(t)
+	node := noise(500)
+	for i := range 30 {
+		c.put(fmt.Sprint("p", i), fmt.Sprint("u", i), node)
+	}
+	first := c.source()
+	first.load()
+	second := c.otherBytes(falsified)
+	second.load()
+	sc, reg := newScopes(t, allPods), prometheus.NewRegistry()
+	hubs := []string{freeAddr(t), freeAddr(t)}
+	sources := []*fakeSource{first, second}
+	_, stop := startHub(t, sources[0], sc, hubs[0])
+	e := startEdgeWith(t, edgehub.Config{DataDir: t.TempDir(), Hubs: hubs, Metrics: reg})
+	e.holds(c)
+	from, operations := e.pods().Rev(), counter(t, reg, "tombolo_edge_operations_total")
+	const hops, writes = 6, 20
+	for hop := 1; hop <= hops; hop++ {
+		stop()
+		write := func(i int) { c.put(fmt.Sprint("p", i%10), fmt.Sprint("u", i%10), node) }
+		for i := range writes / 2 {
+			write(i)
+		}
+		_, stop = startHub(t, sources[hop%2], sc, hubs[hop%2])
+		for i := range writes / 2 {
+			write(i)
+		}
+		e.following()
+		e.eventually("the edge has the bytes of the hub that it is at", func() bool {
+			return digestOf(e.pods()) == digestOf(sources[hop%2].log)
+		})
+	}
+	if n := counter(t, reg, "tombolo_edge_operations_total") - operations; n > hops*(30+2*writes) {
+		t.Errorf("%v operations for %d hops of 30 objects and %d writes", n, hops, writes)
+	}
+	r, err := e.pods().NewReader(from, make(watchlog.Signal, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for {
+		page, err := r.Read(make([]*watchlog.Event, 0, 64))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, event := range page.Events {
+			if event.Type != watchlog.Modified {
+				t.Errorf("%s was %s", event.Object.Key(), event.Type)
+			}
+		}
+		if !page.More && len(page.Events) == 0 {
+			return
+		}
+	}
+}
+
+// digestOf is the digest of what a log holds.
+func digestOf(l *watchlog.Log) delta.Digest {
+	var d delta.Digest
+	for o := range l.Snapshot().All("") {
+		d.Add(o)
+	}
+	return d
 }
