@@ -22,6 +22,7 @@ type Throttle struct {
 	mu      sync.Mutex // guards all below
 	parties map[string]*rate.Limiter
 	rest    *rate.Limiter // of all parties beyond maxParties
+	swept   time.Time     // when it was last looked for parties to forget
 }
 
 // New returns a throttle that grants each party burst failures, and one more each time every has passed.
@@ -63,11 +64,16 @@ func (t *Throttle) Wait(party string) time.Duration {
 	return 0
 }
 
+// sweepEvery bounds how often all parties are looked at.
+const sweepEvery = time.Second
+
 // makeRoomLocked forgets parties whose budget is whole again.
 func (t *Throttle) makeRoomLocked() {
-	if len(t.parties) < maxParties {
+	now := time.Now()
+	if len(t.parties) < maxParties || now.Sub(t.swept) < sweepEvery {
 		return
 	}
+	t.swept = now
 	for p, l := range t.parties {
 		if l.Tokens() >= float64(t.burst) {
 			delete(t.parties, p)
