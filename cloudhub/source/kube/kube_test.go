@@ -209,6 +209,7 @@ func TestResourceForbiddenLaterStaysOpenAndDoesNotSpin(t *testing.T) {
 		}
 		api.set(func() { r.status = 0 })
 		h.until(log, r.put("ns", "a", "", ""))
+		synctest.Wait() // the status follows the log
 		if s, _ := h.status(pods); s.phase != live || s.err != nil || s.objects != 1 || s.users != 1 {
 			t.Errorf("status %+v", s)
 		}

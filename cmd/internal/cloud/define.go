@@ -35,14 +35,13 @@ func nameOf(d map[string]any) string {
 }
 
 func define(ctx context.Context, api http.RoundTripper, d map[string]any) error {
-	_, err := exchange(ctx, api, http.MethodGet, definitions+"/"+nameOf(d), "", nil)
+	err := exchange(ctx, api, http.MethodGet, definitions+"/"+nameOf(d), "", nil)
 	if errors.Is(err, errNotFound) {
 		body, err := json.Marshal(d)
 		if err != nil {
 			return err
 		}
-		_, err = exchange(ctx, api, http.MethodPost, definitions, "application/json", body)
-		return err
+		return exchange(ctx, api, http.MethodPost, definitions, "application/json", body)
 	}
 	if err != nil {
 		return err
@@ -51,34 +50,33 @@ func define(ctx context.Context, api http.RoundTripper, d map[string]any) error 
 	if err != nil {
 		return err
 	}
-	_, err = exchange(ctx, api, http.MethodPatch, definitions+"/"+nameOf(d), "application/merge-patch+json", body)
-	return err
+	return exchange(ctx, api, http.MethodPatch, definitions+"/"+nameOf(d), "application/merge-patch+json", body)
 }
 
 var errNotFound = errors.New("not found")
 
-// exchange sends one request and returns the body of a good answer.
-func exchange(ctx context.Context, api http.RoundTripper, method, url, contentType string, body []byte) ([]byte, error) {
+// exchange sends one request and fails unless the answer is a good one.
+func exchange(ctx context.Context, api http.RoundTripper, method, url, contentType string, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}
 	resp, err := api.RoundTrip(req)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was read
 	out, err := io.ReadAll(resp.Body)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case resp.StatusCode == http.StatusNotFound:
-		return nil, errNotFound
+		return errNotFound
 	case resp.StatusCode >= 300:
-		return nil, fmt.Errorf("%s: %.300s", resp.Status, out)
+		return fmt.Errorf("%s: %.300s", resp.Status, out)
 	}
-	return out, nil
+	return nil
 }
