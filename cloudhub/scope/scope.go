@@ -26,6 +26,11 @@ func (b bound) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: b.rule.Group, Resource: b.rule.Resource}
 }
 
+// Same tells whether o is the scope itself, which says nothing of scopes that are equal.
+func (s Scope) Same(o Scope) bool {
+	return len(s.rules) == len(o.rules) && len(s.rules) > 0 && &s.rules[0] == &o.rules[0]
+}
+
 // Resources returns the resources that the edge holds in any case, sorted. Others may be had on demand: see Offers.
 func (s Scope) Resources() []schema.GroupResource {
 	var out []schema.GroupResource

@@ -112,9 +112,9 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// resources returns the names of what an edge may hold.
-func resources(r *Registry, edge string) (out []string) {
-	for _, gr := range r.For(edge).Resources() {
+// resources returns the names of what the edge a may hold.
+func resources(r *Registry) (out []string) {
+	for _, gr := range r.For("a").Resources() {
 		out = append(out, gr.Resource)
 	}
 	return out
@@ -136,7 +136,7 @@ func TestWhoMayBeHere(t *testing.T) {
 		if err := r.Check("a", time.Time{}); err != nil {
 			t.Errorf("with an EdgeSite: %v", err)
 		}
-		if got, want := resources(r, "a"), []string{"pods", "services"}; !slices.Equal(got, want) {
+		if got, want := resources(r), []string{"pods", "services"}; !slices.Equal(got, want) {
 			t.Errorf("holds %v, not %v", got, want)
 		}
 		changed := r.Changed()
@@ -153,8 +153,8 @@ func TestWhoMayBeHere(t *testing.T) {
 			t.Errorf("a new certificate: %v", err)
 		}
 		c.remove(Sites, "a")
-		if err := r.Check("a", limit); !errors.Is(err, ErrUnknown) || len(resources(r, "a")) > 0 {
-			t.Errorf("deleted: %v, holds %v", err, resources(r, "a"))
+		if err := r.Check("a", limit); !errors.Is(err, ErrUnknown) || len(resources(r)) > 0 {
+			t.Errorf("deleted: %v, holds %v", err, resources(r))
 		}
 	})
 }
@@ -171,6 +171,27 @@ func TestStatusSaysNothingNew(t *testing.T) {
 		c.put(Sites, "a", s)
 		if isClosed(changed) {
 			t.Error("a status woke the sessions")
+		}
+	})
+}
+
+// What is said of one edge leaves the scopes of the others the very same, so that their sessions have nothing to do.
+func TestScopesOfOtherEdgesStayTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(t)
+		r := New(c, slog.New(slog.DiscardHandler))
+		c.start(r)
+		c.put(Scopes, "web", rules("pods"))
+		c.put(Sites, "a", site(map[string]any{"scopes": []string{"web"}}))
+		before := r.For("a")
+		c.put(Sites, "b", site(map[string]any{"scopes": []string{"web"}}))
+		c.put(Scopes, "other", rules("services"))
+		if !r.For("a").Same(before) {
+			t.Error("the scope of a was made anew")
+		}
+		c.put(Scopes, "web", rules("services"))
+		if r.For("a").Same(before) {
+			t.Error("another rule made no other scope")
 		}
 	})
 }
@@ -194,15 +215,15 @@ func TestScopeThatCanNotBeUsed(t *testing.T) {
 		if err := r.Check("a", time.Time{}); !errors.Is(err, ErrUnusable) {
 			t.Errorf("with a selector that doesn't parse: %v", err)
 		}
-		if got := resources(r, "a"); !slices.Equal(got, []string{"pods"}) {
+		if got := resources(r); !slices.Equal(got, []string{"pods"}) {
 			t.Errorf("holds %v: what was is to stay", got)
 		}
 		c.remove(Scopes, "web")
-		if got := resources(r, "a"); !slices.Equal(got, []string{"pods"}) {
+		if got := resources(r); !slices.Equal(got, []string{"pods"}) {
 			t.Errorf("holds %v after the EdgeScope was deleted: what was is to stay until the EdgeSite says otherwise", got)
 		}
 		c.put(Scopes, "web", rules("services"))
-		if got := resources(r, "a"); !slices.Equal(got, []string{"services"}) || r.Check("a", time.Time{}) != nil {
+		if got := resources(r); !slices.Equal(got, []string{"services"}) || r.Check("a", time.Time{}) != nil {
 			t.Errorf("holds %v once it is mended", got)
 		}
 	})

@@ -59,6 +59,7 @@ func (u *subscription) start(c *catchup, p phase) {
 	slices.SortFunc(c.objects, func(a, b *watchlog.Object) int { return cmp.Compare(a.Rev(), b.Rev()) })
 	u.letGoReader()
 	u.catchup, u.phase = c, p
+	u.s.review = u.s.review || u.stale // of what is to be sent now, something may have left the view
 }
 
 // stepCatchup sends the next batch of a catch-up, or its end.

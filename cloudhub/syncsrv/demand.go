@@ -59,11 +59,12 @@ func (s *session) demanded(ctx context.Context, d *tombolov1.Demand) error {
 	if s.demand, err = readDemand(d.GetResources()); err != nil {
 		return err
 	}
-	sc := s.srv.cfg.Scopes.For(s.edge)
+	sc := s.scope
 	want, vain := s.wanted(sc)
 	if err := s.withdraw(want, "the edge wants it no longer"); err != nil {
 		return err
 	}
+	s.dropInputs()
 	for _, gr := range want {
 		if !slices.ContainsFunc(s.subs, func(u *subscription) bool { return u.gr == gr }) {
 			s.log.Info("resource wanted by the edge", "resource", gr)

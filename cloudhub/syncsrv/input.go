@@ -26,6 +26,7 @@ type input struct {
 	snap   *watchlog.Snapshot
 	reader *watchlog.Reader
 	terms  []watchlog.Term // of the reader
+	own    *scope.View     // of the objects that count, as of the last look; nil: all do
 	dirty  atomic.Bool     // the log may have something new; set by anybody
 }
 
@@ -80,6 +81,17 @@ func loaded(ctx context.Context, log *watchlog.Log) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// dropInputs lets go of the inputs that no view depends on any more.
+func (s *session) dropInputs() {
+	s.inputs = slices.DeleteFunc(s.inputs, func(in *input) bool {
+		if slices.ContainsFunc(s.subs, func(u *subscription) bool { return slices.Contains(u.scope.Sources(u.gr), in.gr) }) {
+			return false
+		}
+		in.close()
+		return true
+	})
 }
 
 func closeInputs(inputs []*input) {
@@ -177,7 +189,7 @@ func (s *session) followInputs(sc scope.Scope) error {
 			if err != nil {
 				return err
 			}
-			terms = own.Terms()
+			terms, in.own = own.Terms(), &own
 		}
 		if len(terms) == 0 {
 			terms = []watchlog.Term{watchlog.WithKey("")} // the edge may hold nothing of it: no object has that key
@@ -200,11 +212,7 @@ func (s *session) followInputs(sc scope.Scope) error {
 
 // reconsider works the views out anew that depend on something which has happened.
 func (s *session) reconsider(ctx context.Context) error {
-	changed := false
-	var sc scope.Scope
-	for _, u := range s.subs {
-		sc = u.scope // they all have the same
-	}
+	changed := s.review
 	for _, in := range slices.Clone(s.inputs) {
 		if !in.dirty.Load() || in.reader == nil {
 			continue
@@ -214,7 +222,7 @@ func (s *session) reconsider(ctx context.Context) error {
 			return nil
 		}
 		in.dirty.Store(false)
-		concerned, err := in.read(sc)
+		concerned, err := in.read(s.scope)
 		if err != nil {
 			if err := s.reopenInput(ctx, in, err); err != nil {
 				return err
@@ -226,6 +234,7 @@ func (s *session) reconsider(ctx context.Context) error {
 	if !changed {
 		return nil
 	}
+	s.review = false
 	s.forgetLooks()
 	for _, u := range s.subs {
 		if u.log == nil || u.phase == failed || len(u.scope.Inputs(u.gr)) == 0 {
@@ -237,7 +246,7 @@ func (s *session) reconsider(ctx context.Context) error {
 		}
 		if err != nil {
 			err = u.fail(err)
-		} else if view.Hash() != u.view.Hash() {
+		} else if u.stale = view.ID() != u.view.ID(); u.stale {
 			err = u.amend(ctx, view)
 		}
 		if err != nil {
@@ -250,23 +259,36 @@ func (s *session) reconsider(ctx context.Context) error {
 // read takes in what has happened and tells whether it may concern a view.
 func (in *input) read(sc scope.Scope) (concerned bool, err error) {
 	kinds := sc.InputsFrom(in.gr)
-	for {
+	for range maxInputPages {
 		page, err := in.reader.Read(in.s.buf)
 		if errors.Is(err, watchlog.ErrCompacted) {
-			in.reader.Close()
-			in.reader = nil // the next look makes another
-			return true, nil
+			break
 		}
 		if err != nil {
 			return false, err
 		}
 		for _, e := range page.Events {
-			concerned = concerned || slices.ContainsFunc(kinds, func(k scope.Input) bool { return k.Concerns(e) })
+			concerned = concerned || in.counts(e) && slices.ContainsFunc(kinds, func(k scope.Input) bool { return k.Concerns(e) })
 		}
 		if !page.More && len(page.Events) == 0 {
 			return concerned, nil
 		}
 	}
+	in.reader.Close()
+	in.reader = nil // the next look makes another
+	return true, nil
+}
+
+// maxInputPages is how many pages of events a turn reads of an input. Who is further behind looks at the state instead.
+const maxInputPages = 64
+
+// counts tells whether an event is of an object that counts. A reader may be of more.
+func (in *input) counts(e *watchlog.Event) bool {
+	if in.own == nil {
+		return true
+	}
+	_, ok := in.own.Transition(e)
+	return ok
 }
 
 // reopenInput opens anew what depends on an input whose log has ended.
@@ -276,10 +298,9 @@ func (s *session) reopenInput(ctx context.Context, in *input, reason error) erro
 	s.inputs = slices.DeleteFunc(s.inputs, func(i *input) bool { return i == in })
 	s.resolver = nil
 	for _, u := range s.subs {
-		if slices.Contains(u.scope.Sources(u.gr), in.gr) && u.phase != opening && u.phase != failed {
-			if u.phase == live {
-				u.have.rev = u.sentRev
-			}
+		// What has no log is being opened, or will be, with its inputs.
+		if u.log != nil && slices.Contains(u.scope.Sources(u.gr), in.gr) {
+			u.leavePhase()
 			u.renumber()
 			u.open(ctx)
 		}
@@ -287,22 +308,49 @@ func (s *session) reopenInput(ctx context.Context, in *input, reason error) erro
 	return nil
 }
 
-// amend goes over to another view of the same log.
+// amend goes over to another view of the same log. While the edge is being brought to one view it is not sent on to the
+// next: however often the view changes, and however slow the edge is, it comes to one after the other. But what has left
+// the view is not sent any more.
 func (u *subscription) amend(ctx context.Context, view scope.View) error {
-	if u.phase == opening {
+	switch {
+	case u.phase == opening:
 		u.use(view) // before the plan
 		return nil
+	case u.phase == live && !u.stepOpen:
+		if before, err := u.log.SnapshotAt(u.sentRev); err == nil {
+			return u.goOver(before, view)
+		}
+	case u.phase != live && !u.catchup.leaves(view):
+		return nil // it stays stale until the edge agrees
 	}
-	if u.phase == live {
+	u.leavePhase()
+	u.renumber()
+	u.use(view)
+	u.attempts = 0
+	return u.plan(ctx) // which is a reconcile
+}
+
+// leaves tells whether an object that is still to be sent is not in a view.
+func (c *catchup) leaves(view scope.View) bool {
+	return c != nil && slices.ContainsFunc(c.objects, func(o *watchlog.Object) bool { return !view.Matches(o) })
+}
+
+// leavePhase takes note of what the edge has come to, because the subscription begins anew.
+func (u *subscription) leavePhase() {
+	switch u.phase {
+	case live:
 		u.have.rev = u.sentRev
+	case changing, awaiting, reconciling, confirming:
+		// It may have the whole of the catch-up, or a part, or none. It has to say.
+		u.have.epoch, u.have.view, u.have.staged = u.s.epoch, "", max(u.have.staged, 1)
+	case opening, failed:
 	}
-	before, err := u.log.SnapshotAt(u.sentRev)
-	if u.phase != live || u.stepOpen || err != nil {
-		u.renumber()
-		u.use(view)
-		return u.plan(ctx) // which is a reconcile
-	}
+}
+
+// goOver sends a live edge that holds the subscription's view of a state what is else in another view.
+func (u *subscription) goOver(before watchlog.Snapshot, view scope.View) error {
 	old := u.view
+	u.leavePhase()
 	u.renumber()
 	u.use(view)
 	c, err := u.newCatchup()
@@ -332,7 +380,7 @@ func (u *subscription) amend(ctx context.Context, view scope.View) error {
 // use makes view the subscription's.
 func (u *subscription) use(view scope.View) {
 	old := u.projection
-	u.view, u.projection = view, u.s.srv.projections.of(u.log, view)
+	u.view, u.stale, u.projection = view, false, u.s.srv.projections.of(u.log, view)
 	if old != nil {
 		old.release()
 	}

@@ -33,11 +33,13 @@ type session struct {
 	cancel context.CancelCauseFunc // see end
 
 	hello  *tombolov1.Hello // nil once it was answered
+	scope  scope.Scope      // the edge's, as of when the subscriptions were last brought in line with it
 	subs   []*subscription
 	inputs []*input // that views of subs depend on
 	// resolver works out views for as long as a turn lasts; nil before it is needed.
 	resolver *scope.Resolver
-	next     int // which of subs is the first to send more of its catch-up
+	review   bool // views are to be worked out anew, whether inputs have moved or not
+	next     int  // which of subs is the first to send more of its catch-up
 	lastID   uint32
 	// held is what the edge said it holds, by resource, until the subscription has taken it over.
 	held map[schema.GroupResource]position
@@ -180,9 +182,21 @@ func (s *session) close() {
 	s.subs, s.inputs, s.resolver = nil, nil, nil
 }
 
-// subscribe brings the subscriptions in line with the edge's scope.
-func (s *session) subscribe(ctx context.Context) error {
+// rescope looks whether the edge's scope has become another, and brings the subscriptions in line with it. What other
+// edges may hold changes far more often.
+func (s *session) rescope(ctx context.Context) error {
 	sc := s.srv.cfg.Scopes.For(s.edge)
+	if sc.Same(s.scope) {
+		return nil
+	}
+	s.scope = sc
+	s.forgetLooks() // what was worked out in this turn was for another scope
+	return s.subscribe(ctx)
+}
+
+// subscribe brings the subscriptions in line with the session's scope.
+func (s *session) subscribe(ctx context.Context) error {
+	sc := s.scope
 	want, vain := s.wanted(sc)
 	if err := s.withdraw(want, "it is no longer in the edge's scope"); err != nil {
 		return err
@@ -206,5 +220,6 @@ func (s *session) subscribe(ctx context.Context) error {
 		}
 	}
 	s.held = nil
+	s.dropInputs()
 	return nil
 }

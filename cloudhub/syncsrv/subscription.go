@@ -27,6 +27,7 @@ type subscription struct {
 	log     *watchlog.Log // nil until opened
 	release func()
 	view    scope.View
+	stale   bool // view is not what it should be by now: see amend
 	// projection is what view makes of log, shared with other subscriptions; nil without a view.
 	projection *projection
 
@@ -186,7 +187,7 @@ func (u *subscription) opened(ctx context.Context, this int, o opened) error {
 		return u.fail(err)
 	}
 	u.unknownSince, u.failure = time.Time{}, ""
-	u.projection = u.s.srv.projections.of(log, u.view)
+	u.stale, u.projection = false, u.s.srv.projections.of(log, u.view)
 	return u.plan(ctx)
 }
 
@@ -324,6 +325,7 @@ func (u *subscription) acked(rev uint64) error {
 	u.catchup = nil
 	u.goLive(u.sentRev)
 	u.checkAt = time.Now().Add(u.s.srv.cfg.CheckInterval) // they have just agreed
+	u.s.review = u.s.review || u.stale
 	return nil
 }
 
@@ -337,9 +339,7 @@ func (u *subscription) rescope(sc scope.Scope) bool {
 	if err == nil && view.Hash() == u.view.Hash() {
 		return false
 	}
-	if u.phase == live {
-		u.have.rev = u.sentRev
-	}
+	u.leavePhase()
 	u.renumber()
 	return true
 }

@@ -180,7 +180,7 @@ func (s *session) keepTime(ctx context.Context, now time.Time) error {
 		if err := s.srv.standing(ctx, s.edge); err != nil {
 			return err
 		}
-		if err := s.subscribe(ctx); err != nil {
+		if err := s.rescope(ctx); err != nil {
 			return err
 		}
 	}

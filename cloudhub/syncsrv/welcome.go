@@ -21,10 +21,10 @@ func (s *session) welcome(hello *tombolov1.Hello) error {
 		Version: Version, Epoch: s.epoch, Software: s.srv.cfg.Software, Capabilities: s.can.list(),
 		ProgressIntervalMs: uint32(s.srv.cfg.ProgressInterval / time.Millisecond), //nolint:gosec // seconds
 	}
-	sc := s.srv.cfg.Scopes.For(s.edge)
-	want, _ := s.wanted(sc)
+	s.scope = s.srv.cfg.Scopes.For(s.edge)
+	want, _ := s.wanted(s.scope)
 	if s.can.resumed && s.srv.cfg.Held != nil {
-		s.resumeHeld(hello, sc, want, w)
+		s.resumeHeld(hello, s.scope, want, w)
 	}
 	if len(w.GetResumed()) > 0 && hello.GetEpoch() == s.epoch {
 		w.Epoch = ""

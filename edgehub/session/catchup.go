@@ -33,6 +33,9 @@ func (s *session) subscription(m *tombolov1.Subscription) error {
 	if err := s.admit(gr, m); err != nil {
 		return err
 	}
+	if r := s.c.replicas[gr]; r != nil && r.pending.view != m.GetView() {
+		r.inventories = 0 // of something else they have not disagreed yet
+	}
 	r, err := s.prepare(gr, m)
 	if err != nil {
 		return fmt.Errorf("%s: %w", gr, err)
