@@ -2,6 +2,7 @@ package syncsrv
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -10,8 +11,10 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tombolo-sync/tombolo/cloudhub/scope"
+	"github.com/tombolo-sync/tombolo/cloudhub/source"
 	"github.com/tombolo-sync/tombolo/internal/delta"
 	"github.com/tombolo-sync/tombolo/internal/watchlog"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
@@ -40,6 +43,17 @@ func (e *hostileEdge) roll(n int) int {
 	return int(b) % n
 }
 
+// atOnce proves where a log is.
+type atOnce struct{ log *watchlog.Log }
+
+// Prove implements Prover.
+func (p atOnce) Prove(_ context.Context, _ schema.GroupResource, _ source.Part, minRev uint64) (uint64, error) {
+	if minRev > p.log.Rev() {
+		return 0, errors.New("the cloud is not there")
+	}
+	return p.log.Rev(), nil
+}
+
 // newHostileEdge opens a session with a Hello that bytes make up.
 func newHostileEdge(t *testing.T, raw []byte) *hostileEdge {
 	t.Helper()
@@ -47,14 +61,14 @@ func newHostileEdge(t *testing.T, raw []byte) *hostileEdge {
 	for range 20 {
 		c.step()
 	}
-	f, err := scope.Parse([]byte(`{scopes: [{name: s, edges: ["*"], rules: [{resource: pods}, {resource: "*", onDemand: true}]}]}`))
+	f, err := scope.Parse([]byte(`{scopes: [{name: s, edges: ["*"], rules: [{resource: pods}, {group: "*", resource: "*", onDemand: true}]}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	srv := sharingServer()
 	src := newPodSource(t)
 	src.log = c.log
-	srv.cfg.Source, srv.cfg.Scopes, srv.stop = src, f, make(chan struct{})
+	srv.cfg.Source, srv.cfg.Scopes, srv.cfg.Prover, srv.stop = src, f, atOnce{c.log}, make(chan struct{})
 	e := &hostileEdge{t: t, raw: raw, c: c, stream: &fakeStream{}, upto: map[uint32]uint64{}}
 	h := &tombolov1.Hello{Version: Version, Epoch: "e", Capabilities: []tombolov1.Capability{
 		tombolov1.Capability_CAPABILITY_ZSTD_PATCH, tombolov1.Capability_CAPABILITY_ZSTD_BATCH, tombolov1.Capability_CAPABILITY_RANGES,
@@ -71,7 +85,7 @@ func newHostileEdge(t *testing.T, raw []byte) *hostileEdge {
 }
 
 func (e *hostileEdge) resource() *tombolov1.Resource {
-	return &tombolov1.Resource{Resource: []string{"pods", "secrets", "", "pods/status"}[e.roll(4)]}
+	return &tombolov1.Resource{Resource: []string{"pods", "nodes", "", "pods/status"}[e.roll(4)]}
 }
 
 func (e *hostileEdge) rev() uint64 {
@@ -239,8 +253,18 @@ func (e *hostileEdge) lookAtBatch(b *tombolov1.Batch) {
 }
 
 // playEdge has an edge say all that raw makes it say, while the cloud changes.
-func playEdge(t *testing.T, raw []byte) {
-	e := newHostileEdge(t, raw)
+func playEdge(t *testing.T, raw []byte) (messages int) {
+	for len(raw) > 0 {
+		e := newHostileEdge(t, raw)
+		messages += e.play()
+		raw = e.raw
+	}
+	return messages
+}
+
+// play is one session.
+func (e *hostileEdge) play() (messages int) {
+	t := e.t
 	for on := e.turn(); on && len(e.raw) > 0; on = e.turn() {
 		if e.roll(3) == 0 {
 			e.c.step()
@@ -248,6 +272,7 @@ func playEdge(t *testing.T, raw []byte) {
 		if e.roll(6) == 0 {
 			e.s.tickAt = time.Time{}
 		}
+		messages++
 		if err := e.s.handle(e.next()); err != nil {
 			break
 		}
@@ -262,6 +287,7 @@ func playEdge(t *testing.T, raw []byte) {
 		t.Fatalf("%d bytes are said to wait", n)
 	}
 	e.c.log.Close(nil)
+	return messages
 }
 
 // FuzzSession: whatever an edge says, in whatever order, the session goes on or ends, with memory bounded, and what is sent
@@ -279,9 +305,11 @@ func FuzzSession(f *testing.F) {
 
 // TestRandomEdges is FuzzSession for a few edges that say much.
 func TestRandomEdges(t *testing.T) {
+	messages := 0
 	for seed := range uint64(60) {
-		playEdge(t, randomBytes(1000+seed, 2000))
+		messages += playEdge(t, randomBytes(1000+seed, 2000))
 	}
+	t.Logf("%d messages", messages)
 }
 
 func randomBytes(seed uint64, n int) []byte {

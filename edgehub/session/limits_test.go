@@ -183,3 +183,20 @@ func TestResourcesAreBounded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAResumeOfAFirstSyncIsRefused: of a resource whose first state is not in, what events tell is not all there is.
+func TestAResumeOfAFirstSyncIsRefused(t *testing.T) {
+	s := twoResources(t, store.Options{})
+	s.welcomed, s.stream = true, &recordedStream{}
+	if err := s.applyGroup(nil, subscribing(subscriptionOf("nodes", 3, tombolov1.Plan_PLAN_CHANGES))); err != nil {
+		t.Fatal(err)
+	}
+	r := s.ids[3]
+	err := s.applyGroup(nil, subscribing(subscriptionOf("nodes", 4, tombolov1.Plan_PLAN_RESUME)))
+	if err == nil {
+		err = s.applyGroup(nil, batchOf(&tombolov1.Batch{Subscription: 4, UptoRev: 12, Operations: []*tombolov1.Operation{thing("a", 12)}}))
+	}
+	if err == nil || r.log.IsReady() {
+		t.Errorf("%v; %d objects are shown as all there are", err, r.log.Snapshot().Len())
+	}
+}
