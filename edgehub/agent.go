@@ -32,6 +32,9 @@ type Config struct {
 	Identity *identity.Identity
 	// Window bounds how far back each resource can be watched from. The zero value means 8 MiB and 20,000 events.
 	Window watchlog.Config
+	// Keys and Encryption say what is encrypted in the data directory: see store.Options.
+	Keys       *store.Keys
+	Encryption store.Encryption
 	// Probe checks a suspect file before it is opened, in another process: see store.Options.
 	Probe    func(path string) error
 	Software string // version, told to the hub
@@ -71,7 +74,7 @@ func New(cfg Config) (*Agent, error) {
 	if cfg.Identity != nil {
 		cfg.Credentials = cfg.Identity.Transport()
 	}
-	st, err := store.Open(cfg.DataDir, store.Options{Window: cfg.Window, Logger: cfg.Logger, Probe: cfg.Probe})
+	st, err := store.Open(cfg.DataDir, store.Options{Window: cfg.Window, Logger: cfg.Logger, Probe: cfg.Probe, Keys: cfg.Keys, Encryption: cfg.Encryption})
 	if err != nil {
 		return nil, err
 	}

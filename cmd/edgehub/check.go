@@ -24,12 +24,17 @@ func (errProblems) ExitCode() int { return exitCorrupt }
 func checkCommand() *cobra.Command {
 	var dir string
 	var asJSON bool
+	var key keyFile
 	c := &cobra.Command{
 		Use: "check", Short: "Verify a data directory that no edgehub is using", Args: cobra.NoArgs,
 		Long: "Verifies every object, event and position of a data directory that no edgehub is using.\n" +
 			"Exit code 0: sound; 3: damaged; 1: could not be checked.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			r, err := store.Check(dir)
+			keys, err := key.keys()
+			if err != nil {
+				return err
+			}
+			r, err := store.CheckEncrypted(dir, keys)
 			if err != nil {
 				return err
 			}
@@ -46,6 +51,7 @@ func checkCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&dir, "data-dir", "", "the data directory (required)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
+	key.add(c)
 	mustRequire(c, "data-dir")
 	return c
 }

@@ -32,6 +32,7 @@ type runOptions struct {
 	onDemandExpiry             time.Duration
 	reads                      flags.ConsistentReads
 	serving                    flags.Serving
+	encryption                 encryption
 	transport                  flags.Transport
 	log                        flags.Log
 }
@@ -54,6 +55,7 @@ func runCommand() *cobra.Command {
 		"how long, in contact with a hub, a resource held on demand may go unused before it is let go; 0 for never letting go")
 	o.reads.Add(c)
 	o.serving.Add(c)
+	o.encryption.add(c)
 	o.transport.Add(c)
 	o.log.Add(c)
 	mustRequire(c, "data-dir")
@@ -70,6 +72,14 @@ func (o *runOptions) run(ctx context.Context) error {
 		return err
 	}
 	if err := o.check(); err != nil {
+		return err
+	}
+	keys, err := o.encryption.keys()
+	if err != nil {
+		return err
+	}
+	kind, err := o.encryption.kind()
+	if err != nil {
 		return err
 	}
 	creds, err := o.credentials(id)
@@ -90,7 +100,8 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	reg := obs.NewRegistry()
 	agent, err := edgehub.New(edgehub.Config{
-		Name: o.name, Hubs: o.shuffledHubs(), DataDir: o.dataDir, Credentials: creds, Identity: id, Window: o.window, Probe: probe,
+		Name: o.name, Hubs: o.shuffledHubs(), DataDir: o.dataDir, Credentials: creds, Identity: id, Window: o.window,
+		Probe: o.probe, Keys: keys, Encryption: kind,
 		OnDemandExpiry: o.onDemandExpiry, Software: version, Logger: logger, Metrics: reg,
 	})
 	if err != nil {
@@ -143,12 +154,16 @@ func (o *runOptions) listenHTTP(ctx context.Context) (net.Listener, error) {
 const exitCorrupt = 3
 
 // probe checks a suspect file in a process of its own, because damage can make bbolt panic where nothing can recover.
-func probe(path string) error {
+func (o *runOptions) probe(path string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	out, err := exec.Command(self, "check", "--data-dir", filepath.Dir(path)).CombinedOutput() //nolint:gosec,noctx // ourselves, and it ends
+	args := []string{"check", "--data-dir", filepath.Dir(path)}
+	if o.encryption.path != "" {
+		args = append(args, "--encryption-key-file", o.encryption.path)
+	}
+	out, err := exec.Command(self, args...).CombinedOutput() //nolint:gosec,noctx // ourselves, and it ends
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && (exit.ExitCode() == exitCorrupt || exit.ExitCode() == 2) { // 2: a Go panic
 		return fmt.Errorf("%w: %.500s", store.ErrCorrupt, out)

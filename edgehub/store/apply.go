@@ -19,7 +19,7 @@ import (
 // position, and for an event against another version of its object than the live one or to an older one. Then, as after
 // any error, the update must be given up.
 func (tx *Tx) Apply(gr schema.GroupResource, b watchlog.Batch) error {
-	r, err := openResource(tx.tx, gr.String())
+	r, err := tx.resource(gr.String())
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func (r *resource) putBody(o *watchlog.Object) (uint64, error) {
 		return 0, err
 	}
 	key := number(id)
-	return id, r.bodies.Put(key, seal(key, o.JSON(), o.Cells()))
+	return id, r.bodies.Put(key, r.vault.seal(key, o.JSON(), o.Cells()))
 }
 
 // dropBody frees a body, which is there.
@@ -29,17 +29,25 @@ func (r *resource) bodySize(id uint64) (int, error) {
 	if len(v) < crcSize {
 		return 0, fmt.Errorf("%w: no body %d", ErrCorrupt, id)
 	}
-	return len(v) - crcSize, nil
+	size := len(v) - crcSize
+	if _, ok := isSealed(v[crcSize:]); ok {
+		size -= sealedExtra
+	}
+	return size, nil
 }
 
 // isBody tells whether the body id holds exactly the bytes and cells of o.
 func (r *resource) isBody(id uint64, o *watchlog.Object) bool {
-	v := r.bodies.Get(number(id))
-	if len(v) != crcSize+o.Size() {
+	if size, err := r.bodySize(id); err != nil || size != o.Size() {
 		return false
 	}
-	cells := crcSize + len(o.JSON())
-	return bytes.Equal(v[crcSize:cells], o.JSON()) && bytes.Equal(v[cells:], o.Cells())
+	k := number(id)
+	v, err := r.vault.unseal(k, r.bodies.Get(k))
+	if err != nil || len(v) != o.Size() {
+		return false
+	}
+	cells := len(o.JSON())
+	return bytes.Equal(v[:cells], o.JSON()) && bytes.Equal(v[cells:], o.Cells())
 }
 
 // decodeID returns the id or number that a key stands for.

@@ -76,7 +76,7 @@ func TestTheFormerFormatOpens(t *testing.T) {
 	})
 	stored := func() (n uint32) {
 		t.Helper()
-		err := readFile(filepath.Join(dir, FileName), &atOnce, func(tx *bbolt.Tx) error {
+		err := readFile(filepath.Join(dir, FileName), atOnce(nil), func(tx *bbolt.Tx) error {
 			v, err := unseal(keyFormat, tx.Bucket(bucketStore).Get(keyFormat))
 			n = binary.BigEndian.Uint32(v)
 			return err
@@ -102,7 +102,7 @@ func TestTheFormerFormatOpens(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := stored(); got != format {
-		t.Errorf("format %d after an update, should be %d", got, format)
+	if got := stored(); got != plainFormat {
+		t.Errorf("format %d after an update, should be %d", got, plainFormat)
 	}
 }

@@ -10,14 +10,18 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Check verifies everything in the data file of dir without changing it: the structure of its pages, checksums,
+// Check is CheckEncrypted of a file that is not encrypted.
+func Check(dir string) (*Report, error) { return CheckEncrypted(dir, nil) }
+
+// CheckEncrypted verifies everything in the data file of dir without changing it: the structure of its pages, checksums,
 // references in both directions, the order of events, positions, and that every body decodes to the object that its key
 // says. What it finds is in the report; an error says that it could not look: ErrLocked while a store has the file open,
-// ErrNewerFormat, or that there is no file.
-func Check(dir string) (*Report, error) {
+// ErrNewerFormat, ErrNoKey, or that there is no file.
+func CheckEncrypted(dir string, keys *Keys) (*Report, error) {
 	r := &Report{Path: filepath.Join(dir, FileName)}
-	err := readFile(r.Path, &atOnce, func(tx *bbolt.Tx) error {
-		r.contents(tx)
+	o := atOnce(keys)
+	err := readFile(r.Path, o, func(tx *bbolt.Tx) error {
+		r.contents(tx, o)
 		return nil
 	})
 	if err != nil && !errors.Is(err, ErrCorrupt) {
@@ -30,8 +34,11 @@ func Check(dir string) (*Report, error) {
 	return r, nil
 }
 
-// atOnce are the options with which a file is only read: one that is in use is not waited for.
-var atOnce = Options{LockTimeout: time.Nanosecond}.withDefaults()
+// atOnce returns the options with which a file is only read: one that is in use is not waited for.
+func atOnce(keys *Keys) *Options {
+	o := Options{LockTimeout: time.Nanosecond, Keys: keys}.withDefaults()
+	return &o
+}
 
 // readFile runs fn on the data file at path, which no store may have open, after its pages and format were verified. What
 // they, or bbolt as it reads them, have to complain about wraps ErrCorrupt.
@@ -55,6 +62,9 @@ func readFile(path string, o *Options, fn func(*bbolt.Tx) error) error {
 			if err := verifyFormat(tx); err != nil {
 				return err
 			}
+			if err := verifyKeys(tx, o.Keys); err != nil {
+				return err
+			}
 			return fn(tx)
 		})
 	})
@@ -65,12 +75,13 @@ func readFile(path string, o *Options, fn func(*bbolt.Tx) error) error {
 }
 
 // contents verifies what is in a file whose pages and format are verified.
-func (r *Report) contents(tx *bbolt.Tx) {
+func (r *Report) contents(tx *bbolt.Tx, o *Options) {
 	for err := range tx.Check() {
 		r.note(err)
 	}
 	r.Clean = isClean(tx)
 	r.note(eachResource(tx, func(res *resource) error {
+		res.vault = o.vault(res.name)
 		r.Resources = append(r.Resources, (&checker{r: res, report: r}).run())
 		return nil
 	}))

@@ -64,7 +64,7 @@ func (c *checker) readBodies() {
 			c.note(err)
 			return nil
 		}
-		raw, err := unseal(k, v)
+		raw, err := c.r.vault.unseal(k, v)
 		if err != nil {
 			c.note(err)
 			return nil

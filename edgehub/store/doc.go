@@ -49,6 +49,14 @@
 // Apply. A log in memory packs its old versions and so reaches further back: after a restart a watch can start from what
 // whole versions have room for.
 //
+// # Encryption
+//
+// With Options.Keys the bodies of Secrets, or of everything, are AES-256-GCM: a mark that no JSON begins with, the key's id, a random
+// nonce and the sealed text, bound to the resource and the id of the body. The checksum is of that, not of the text. Keys of the index and
+// of events, which are names, are not encrypted, nor are positions and API documents. Open writes a file anew, as a whole and
+// in another file, when something in it is not as it is to be: so nothing is left in free pages when encryption is turned on, and
+// an old key is needed no more once a new one is first. A file without its key is left alone.
+//
 // # Crashes and damage
 //
 // A crash at any moment leaves the state before or after an Update. A file that was not closed in order is verified as

@@ -20,6 +20,7 @@ type DumpOptions struct {
 	Staged    bool   // the catch-up under way
 	Documents bool   // API documents, without their bodies
 	Infos     bool   // small facts
+	Keys      *Keys  // of an encrypted file
 	JSON      bool   // with objects, events and staged versions: the object itself and its cells
 }
 
@@ -57,7 +58,7 @@ type dumpState struct {
 // store has the file open, with ErrUnknownResource or ErrUnknownKey when what o asks for isn't there, and with
 // ErrNewerFormat, ErrCorrupt or the writer's error where it got so far.
 func Dump(dir string, w io.Writer, o DumpOptions) error {
-	return readFile(filepath.Join(dir, FileName), &atOnce, func(tx *bbolt.Tx) error {
+	return readFile(filepath.Join(dir, FileName), atOnce(o.Keys), func(tx *bbolt.Tx) error {
 		d := &dumper{DumpOptions: o, out: json.NewEncoder(w)}
 		d.out.SetEscapeHTML(false)
 		if err := eachResource(tx, d.resource); err != nil {
@@ -97,6 +98,7 @@ func (d *dumper) resource(r *resource) error {
 		return nil
 	}
 	d.foundResource = true
+	r.vault = atOnce(d.Keys).vault(r.name)
 	d.foundKey = d.foundKey || r.index.Get([]byte(d.Key)) != nil || r.staged.Get([]byte(d.Key)) != nil
 	desc, err := r.description()
 	if err != nil {
@@ -158,7 +160,7 @@ func (d *dumper) events(r *resource) error {
 func (d *dumper) version(r *resource, line dumpLine) error {
 	if line.Body != 0 {
 		k := number(line.Body)
-		raw, err := unseal(k, r.bodies.Get(k))
+		raw, err := r.vault.unseal(k, r.bodies.Get(k))
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", r.name, line.Key, err)
 		}

@@ -8,6 +8,8 @@ var (
 	// ErrNewerFormat is returned by Open, Check and Dump when the file was written by a newer version of this program.
 	// Nothing was touched.
 	ErrNewerFormat = errors.New("written in a newer format")
+	// ErrNoKey is returned by Open, Check and Dump when the file is encrypted with a key that was not given. Nothing was touched.
+	ErrNoKey = errors.New("encrypted with a key that was not given")
 	// ErrCorrupt is returned by Load and the other readers when what they read is not what was written. The store then
 	// can't be trusted: close it and open it again, and Open sets the file aside. A Probe wraps it to condemn a file.
 	ErrCorrupt = errors.New("corrupt")

@@ -78,7 +78,7 @@ func tryOpen(t testing.TB, dir string, o Options) (*Store, error) {
 	}
 	t.Cleanup(func() {
 		_ = s.Close()
-		check(t, dir)
+		checkWith(t, dir, o.Keys)
 	})
 	return s, nil
 }
@@ -86,7 +86,12 @@ func tryOpen(t testing.TB, dir string, o Options) (*Store, error) {
 // check fails the test unless the file in dir is sound.
 func check(t testing.TB, dir string) *Report {
 	t.Helper()
-	r, err := Check(dir)
+	return checkWith(t, dir, nil)
+}
+
+func checkWith(t testing.TB, dir string, keys *Keys) *Report {
+	t.Helper()
+	r, err := CheckEncrypted(dir, keys)
 	if err != nil {
 		t.Fatal(err)
 	}

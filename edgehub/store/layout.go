@@ -11,8 +11,12 @@ import (
 const FileName = "edge.db"
 
 // format is the version of the layout. A file with a higher one is not touched; one with a lower one is read as it is, and
-// gets this one with the first update. In format 1 bodies had no cells and resources no columns, which all may lack.
-const format = 2
+// gets this one with the first update. In format 1 bodies had no cells and resources no columns, which all may lack;
+// in format 3 bodies may be encrypted.
+const format = 3
+
+// plainFormat is the version that a file without encrypted bodies gets, so that older programs can read it.
+const plainFormat = 2
 
 // Buckets at the root of the file, see the package comment.
 var (
@@ -32,13 +36,13 @@ var (
 )
 
 // initialise lays out an empty file.
-func initialise(tx *bbolt.Tx) error {
+func initialise(tx *bbolt.Tx, o *Options) error {
 	for _, name := range [][]byte{bucketStore, bucketResources, bucketDocuments, bucketInfo} {
 		if _, err := tx.CreateBucket(name); err != nil {
 			return fmt.Errorf("create bucket %s: %w", name, err)
 		}
 	}
-	if err := setFormat(tx); err != nil {
+	if err := setFormat(tx, o); err != nil {
 		return err
 	}
 	if err := (census{}).write(tx); err != nil {
@@ -47,9 +51,13 @@ func initialise(tx *bbolt.Tx) error {
 	return setClean(tx, true)
 }
 
-// setFormat says that the file has the current format.
-func setFormat(tx *bbolt.Tx) error {
-	return tx.Bucket(bucketStore).Put(keyFormat, seal(keyFormat, binary.BigEndian.AppendUint32(nil, format)))
+// setFormat says which format the file has.
+func setFormat(tx *bbolt.Tx, o *Options) error {
+	version := uint32(plainFormat)
+	if o.cipherMark() != nil {
+		version = format
+	}
+	return tx.Bucket(bucketStore).Put(keyFormat, seal(keyFormat, binary.BigEndian.AppendUint32(nil, version)))
 }
 
 // verifyFormat fails with ErrNewerFormat or ErrCorrupt when the file is not one that this program can use.

@@ -26,6 +26,7 @@ func (s *Store) Load(gr schema.GroupResource, dec *watchlog.Decoder) (*Content, 
 		if err != nil {
 			return err
 		}
+		r.vault = s.opts.vault(r.name)
 		l := &loader{r: r, dec: dec, bodies: map[uint64]*version{}}
 		c, err = l.load()
 		return r.wrap(err)
@@ -75,7 +76,7 @@ func (l *loader) readBodies(*Content) error {
 		if err != nil {
 			return err
 		}
-		raw, err := unseal(k, v)
+		raw, err := l.r.vault.unseal(k, v)
 		if err != nil {
 			return err
 		}

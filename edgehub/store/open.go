@@ -46,6 +46,9 @@ func (s *Store) openFile() error {
 	if err := create(s.path, &s.opts); err != nil {
 		return err
 	}
+	if err := s.encrypt(); err != nil {
+		return err
+	}
 	s.db, err = openBolt(s.path, &s.opts, false)
 	if err != nil || clean {
 		return err
@@ -83,7 +86,7 @@ func inspectUnclean(tx *bbolt.Tx, path string, o *Options) error {
 		o.Logger.Warn("can't verify the data file in a process of its own, doing it in this one", "file", path, "err", err)
 	}
 	r := &Report{Path: path}
-	r.contents(tx)
+	r.contents(tx, o)
 	return r.Err()
 }
 
@@ -100,7 +103,7 @@ func create(path string, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(db.Update(initialise), db.Close()); err != nil {
+	if err := errors.Join(db.Update(func(tx *bbolt.Tx) error { return initialise(tx, o) }), db.Close()); err != nil {
 		return fmt.Errorf("create %s: %w", path, err)
 	}
 	if err := o.step(StepCreate); err != nil {

@@ -247,7 +247,7 @@ func truncate(t *testing.T, path string, size int64) {
 // rootPage returns the page of the root bucket.
 func rootPage(t *testing.T, path string) (id uint64) {
 	t.Helper()
-	err := readFile(path, &atOnce, func(tx *bbolt.Tx) error { id = uint64(tx.Cursor().Bucket().Root()); return nil })
+	err := readFile(path, atOnce(nil), func(tx *bbolt.Tx) error { id = uint64(tx.Cursor().Bucket().Root()); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,10 @@ type Options struct {
 	Window watchlog.Config
 	// Logger is told what nobody asked about, damage above all. Nil means slog.Default.
 	Logger *slog.Logger
+	// Keys and Encryption say what is encrypted in the file, and with what. Without Keys a file that has something encrypted
+	// can't be opened (ErrNoKey); what is encrypted otherwise than Encryption says is written anew by Open.
+	Keys       *Keys
+	Encryption Encryption
 	// Probe verifies the file at path in another process. It is called for a file that was not closed in order, while
 	// no process has it open for writing, and should run Check. Nil as the result vouches for the file, an error that
 	// wraps ErrCorrupt condemns it; any other says that the probe could not be made, and Open verifies the file itself,
@@ -33,6 +37,7 @@ type Options struct {
 const (
 	StepCreate    = "create"    // a fresh file is complete, and not yet at its place
 	StepSetAside  = "set-aside" // a corrupt file is found, and not yet renamed
+	StepEncrypt   = "encrypt"   // a file encrypted anew is complete, and not yet at its place
 	StepCommit    = "commit"    // an update is about to be committed; an error rolls it back
 	StepCommitted = "committed" // an update is on disk; an error stands for one of the last fsync
 	StepConfirm   = "confirm"   // an update whose last fsync failed is about to be confirmed

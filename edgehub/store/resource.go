@@ -55,6 +55,8 @@ type resource struct {
 
 	meta, bodies, index, events, staged *bbolt.Bucket
 
+	vault vault // of bodies; set by who reads or writes them
+
 	progress progress // written by save
 }
 
@@ -86,6 +88,15 @@ func openResource(tx *bbolt.Tx, name string) (*resource, error) {
 	}
 	r.progress, err = decodeProgress(v)
 	return r, r.wrap(err)
+}
+
+// resource returns a resource of the file to write to. It fails with ErrUnknownResource.
+func (tx *Tx) resource(name string) (*resource, error) {
+	r, err := openResource(tx.tx, name)
+	if err == nil {
+		r.vault = tx.opts.vault(name)
+	}
+	return r, err
 }
 
 // createResource lays out a resource that is not in the file yet.
@@ -151,7 +162,7 @@ func (tx *Tx) Describe(st State) error {
 	if gr.Resource == "" {
 		return errors.New("resource without a name")
 	}
-	r, err := openResource(tx.tx, gr.String())
+	r, err := tx.resource(gr.String())
 	if errors.Is(err, ErrUnknownResource) {
 		r, err = createResource(tx.tx, gr.String())
 	}

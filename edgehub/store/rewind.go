@@ -15,7 +15,7 @@ import (
 //
 // Rewind fails with ErrOrder for position 0, and for a resource whose first sync has not finished.
 func (tx *Tx) Rewind(gr schema.GroupResource, ops []watchlog.Op, rev uint64) error {
-	r, err := openResource(tx.tx, gr.String())
+	r, err := tx.resource(gr.String())
 	if err != nil {
 		return err
 	}

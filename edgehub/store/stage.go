@@ -15,7 +15,7 @@ import (
 //
 // Stage fails with ErrOrder when upto is below the stored or the staged position.
 func (tx *Tx) Stage(gr schema.GroupResource, ops []watchlog.Op, upto uint64) error {
-	r, err := openResource(tx.tx, gr.String())
+	r, err := tx.resource(gr.String())
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (r *resource) staysStaged(old entry, op watchlog.Op) bool {
 
 // DiscardStaged gives up the catch-up under way, if there is one.
 func (tx *Tx) DiscardStaged(gr schema.GroupResource) error {
-	r, err := openResource(tx.tx, gr.String())
+	r, err := tx.resource(gr.String())
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (s *Store) transact(fn func(*Tx) error) error {
 	}
 	defer tx.Rollback() //nolint:errcheck // it only says that the transaction is over
 	if !s.open {
-		if err := errors.Join(setFormat(tx), setClean(tx, false)); err != nil {
+		if err := errors.Join(setFormat(tx, &s.opts), setClean(tx, false)); err != nil {
 			return s.wrap(err)
 		}
 	}
