@@ -62,7 +62,7 @@ func ordinaryUpdates() []ordinary {
 		{"config map of 50 KB, a word", configMaps, "/large", configMap("large", 50_000, 5), func(n int) object {
 			return object{"data": object{"word": fmt.Sprint("word-", n)}}
 		}},
-		{"slice of 100 endpoints, one moved", slices, "/app", slice("app", 100), func(n int) object {
+		{"slice of 100 endpoints, one moved", slices, "/app", slice("app"), func(n int) object {
 			return object{"endpoints": addresses(100, n)}
 		}},
 	}

@@ -16,7 +16,7 @@ import (
 func realisticUpdates() []ordinary {
 	const nodes, pods, deployments = "/api/v1/nodes", "/api/v1/namespaces/default/pods", "/apis/apps/v1/namespaces/default/deployments"
 	const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
-	moved := slice("shuffled", 100)
+	moved := slice("shuffled")
 	return []ordinary{
 		{"pod turns not ready", pods, "/web/status", managed(pod("web", "worker-1"), 3000), func(n int) object {
 			return object{"status": object{"conditions": conditions([]string{"True", "False"}[n%2], n)}}
@@ -39,7 +39,7 @@ func realisticUpdates() []ordinary {
 			changed[20_000] = byte('A' + n%26)
 			return object{"data": object{"text": string(changed)}}
 		}},
-		{"slice of 100 endpoints, one added", slices, "/grown", slice("grown", 100), func(n int) object {
+		{"slice of 100 endpoints, one added", slices, "/grown", slice("grown"), func(n int) object {
 			return object{"endpoints": addresses(100+n%2, 0)}
 		}},
 		{"slice of 100 endpoints, reshuffled", slices, "/shuffled", moved, func(n int) object {

@@ -48,7 +48,7 @@ func change(h *hub, c *crowd, n int, reading int64) burst {
 func TestCrowd(t *testing.T) {
 	s := measured(t)
 	h := startHub(t, serving)
-	h.cloud.create(t, slices, slice("app", 100))
+	h.cloud.create(t, slices, slice("app"))
 	warm := newFleet(t, h, fleet.Config{Edges: 1, Names: "edge-warm-%d"})
 	warm.connect()
 	change(h, warm, s.changes, 1)
@@ -85,7 +85,7 @@ func TestCrowd(t *testing.T) {
 func TestStuckEdge(t *testing.T) {
 	s := measured(t)
 	h := startHub(t, serving)
-	h.cloud.create(t, slices, slice("app", 100))
+	h.cloud.create(t, slices, slice("app"))
 	edges, stuck := min(s.edges, 1000), 50
 	c := newFleet(t, h, fleet.Config{Edges: edges})
 	c.connect()

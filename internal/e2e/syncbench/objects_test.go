@@ -81,12 +81,12 @@ func conditions(status string, n int) []object {
 	return out
 }
 
-// slice is an EndpointSlice.
-func slice(name string, endpoints int) object {
+// slice is an EndpointSlice of 100 endpoints.
+func slice(name string) object {
 	return object{
 		"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
 		"metadata":  object{"name": name, "namespace": "default", "labels": object{"kubernetes.io/service-name": name}},
-		"endpoints": addresses(endpoints, 0), "ports": []object{{"name": "http", "port": 8080, "protocol": "TCP"}},
+		"endpoints": addresses(100, 0), "ports": []object{{"name": "http", "port": 8080, "protocol": "TCP"}},
 	}
 }
 
