@@ -22,7 +22,7 @@ func (s *Server) record(ctx context.Context, x *exchange, verb string, took time
 	if x.head.own {
 		user = cmp.Or(subject(x.head.header), "the caller's own")
 	}
-	detail := []any{"user", user, "verb", verb, "path", short(x.head.url.Path), "status", x.code, "duration", took.Round(time.Millisecond)}
+	detail := []any{"user", user, "verb", verb, "path", short(x.head.url.Path), "status", x.code, "ms", took.Milliseconds()}
 	if reads(verb) && x.refused == "" {
 		if err != nil {
 			detail = append(detail, "err", err)
