@@ -16,6 +16,9 @@ import (
 const (
 	Granted = "granted"
 	Refused = "refused"
+	// Passed is of what was passed on to the cloud, whose answer is told beside it; Failed of what had none.
+	Passed = "passed"
+	Failed = "failed"
 )
 
 // Entry is what a line says. Empty parts are left out.

@@ -31,3 +31,30 @@ func TestRefusalsAreBoundedAndCountedGrantsAreNot(t *testing.T) {
 		}
 	})
 }
+
+// An edge that brings about lines without end has its own budget, which is no other's.
+func TestBoundedLinesHaveABudgetForEachEdge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		l := New(slog.New(slog.NewTextHandler(&out, nil)))
+		for range edgeBurst + 5 {
+			l.Write(Entry{Action: "call", Edge: "loud", Result: Passed, Bounded: true})
+		}
+		if n := strings.Count(out.String(), "edge=loud"); n != edgeBurst {
+			t.Errorf("%d lines", n)
+		}
+		out.Reset()
+		l.Write(Entry{Action: "call", Edge: "quiet", Result: Passed, Bounded: true})
+		if got := out.String(); !strings.Contains(got, "edge=quiet") || !strings.Contains(got, "lines_left_out=5") {
+			t.Errorf("%s", got)
+		}
+		out.Reset()
+		time.Sleep(time.Second)
+		for range 100 {
+			l.Write(Entry{Action: "call", Edge: "loud", Result: Passed, Bounded: true})
+		}
+		if n := strings.Count(out.String(), "edge=loud"); n != int(time.Second/edgeEvery) {
+			t.Errorf("%d lines of the second after", n)
+		}
+	})
+}

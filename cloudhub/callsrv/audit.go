@@ -30,10 +30,13 @@ func (s *Server) record(ctx context.Context, x *exchange, verb string, took time
 		s.log.Debug("call", append(detail, "edge", x.edge)...)
 		return
 	}
-	e := audit.Entry{Action: "call", Edge: x.edge, Peer: identity.Addr(ctx), Result: audit.Granted, Reason: x.refused, Detail: detail, Bounded: true}
+	e := audit.Entry{Action: "call", Edge: x.edge, Peer: identity.Addr(ctx), Result: audit.Passed, Reason: x.refused, Detail: detail, Bounded: true}
 	if x.refused != "" {
 		e.Result = audit.Refused
 	} else if err != nil {
+		if x.code == 0 {
+			e.Result = audit.Failed
+		}
 		e.Reason = short(status.Convert(err).Message())
 	}
 	s.cfg.Audit.Write(e)

@@ -303,17 +303,21 @@ func (a *adversary) callsAreAudited(c *cluster.Cluster) {
 		}
 		return nil
 	})
-	found := map[string]float64{}
-	for _, l := range audits(a.t, a.site.hub.log) {
-		if l.text("action") == "call" && l.text("verb") == "create" && l.text("edge") == "thief" && l.text("path") == "/api/v1/namespaces/calls-thief/configmaps" {
-			if code, ok := l["status"].(float64); ok && l["ms"] != nil {
-				found[l.text("user")] = code
+	eventually(a.t, func() error {
+		found := map[string]float64{}
+		for _, l := range audits(a.t, a.site.hub.log) {
+			if l.text("action") == "call" && l.text("verb") == "create" && l.text("edge") == "thief" && l.text("result") == "passed" &&
+				l.text("path") == "/api/v1/namespaces/calls-thief/configmaps" {
+				if code, ok := l["status"].(float64); ok && l["ms"] != nil {
+					found[l.text("user")] = code
+				}
 			}
 		}
-	}
-	if found["the edge's"] != http.StatusForbidden || found["system:serviceaccount:calls-thief:writer"] < http.StatusCreated {
-		a.t.Errorf("the lines tell %v", found)
-	}
+		if found["the edge's"] != http.StatusForbidden || found["system:serviceaccount:calls-thief:writer"] < http.StatusCreated {
+			return fmt.Errorf("the lines tell %v", found)
+		}
+		return nil
+	})
 	log, err := os.ReadFile(a.site.hub.log)
 	if err != nil {
 		a.t.Fatal(err)
