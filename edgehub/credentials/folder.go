@@ -78,6 +78,9 @@ func (f Folder) save(m *material) error {
 	if p, public := f.pending(); p.Token != "" && !p.Done {
 		keep = append(keep, public)
 	}
+	if err := removeLeftovers(f.Dir); err != nil {
+		return err
+	}
 	return f.keys().Retain(keep...)
 }
 
@@ -156,28 +159,4 @@ func (f Folder) joined(m *material, hubs []string) error {
 	p, _ := f.pending()
 	p.Done = true
 	return f.savePending(p)
-}
-
-// writeFile replaces a file as a whole, durably, for its owner alone.
-func writeFile(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	t, err := os.CreateTemp(dir, ".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = t.Write(data)
-	if err = errors.Join(err, t.Sync(), t.Close()); err == nil {
-		err = os.Rename(t.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(t.Name()))
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

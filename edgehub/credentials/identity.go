@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -60,12 +61,26 @@ func (i *Identity) trust(authorities []*x509.Certificate) error {
 }
 
 // refresh takes up what another process has put into the folder: the edge may have joined anew. It tells whether there was
-// something.
-func (i *Identity) refresh() bool {
+// something. Errors: what is there can't be read, or is for an edge of another name.
+func (i *Identity) refresh() (bool, error) {
+	now := i.current.Load()
+	data, err := os.ReadFile(i.folder.path("cert.pem"))
+	if err != nil {
+		return false, fmt.Errorf("certificate: %w", err)
+	}
+	if bytes.Equal(data, pki.EncodeCertificates(now.chain)) {
+		return false, nil
+	}
 	m, err := i.folder.load()
-	if err != nil || m.leaf().Equal(i.current.Load().leaf()) {
-		return false
+	switch {
+	case err != nil:
+		return false, err
+	case m.leaf().Equal(now.leaf()):
+		return false, nil
+	case m.leaf().Subject.CommonName != i.Edge():
+		return false, fmt.Errorf("the certificate is for edge %q, and this process is %q until it is started again",
+			m.leaf().Subject.CommonName, i.Edge())
 	}
 	i.current.Store(m)
-	return true
+	return true, nil
 }

@@ -42,6 +42,7 @@ type Keeper struct {
 	checkAt  time.Time     // by our own clock, as retryAt
 	retryAt  time.Time     // before which nothing is renewed
 	failures int           // in a row
+	trouble  string        // with the folder, as it was last said; "" for none
 }
 
 const (
@@ -52,8 +53,8 @@ const (
 	// minRetry and maxRetry bound the wait after a failure, which doubles.
 	minRetry = time.Second
 	maxRetry = 5 * time.Minute
-	// refreshEvery is how often the folder is looked at when renewals fail.
-	refreshEvery = 2 * time.Second
+	// refreshEvery is how often the folder is looked at: somebody may be joining the edge anew.
+	refreshEvery = 3 * time.Second
 	// longestCheck bounds what a hub may set.
 	longestCheck = 24 * time.Hour
 )
@@ -103,10 +104,7 @@ func (k *Keeper) Run(ctx context.Context) {
 
 // step does what is due, and tells when to come again.
 func (k *Keeper) step(ctx context.Context) time.Duration {
-	if k.cfg.Identity.refresh() {
-		k.cfg.Logger.Info("the edge has joined anew", "serial", k.cfg.Identity.Serial())
-		k.begin()
-	}
+	k.refresh()
 	now := time.Now()
 	due := k.untilDue()
 	switch {
@@ -120,10 +118,23 @@ func (k *Keeper) step(ctx context.Context) time.Duration {
 	if due = k.untilDue(); due <= 0 || k.early {
 		due = max(k.retryAt.Sub(now), 0)
 	}
-	if k.failures > 0 {
-		wait = min(wait, refreshEvery) // somebody may be joining the edge anew
+	return min(wait, due, refreshEvery)
+}
+
+// refresh takes up a certificate that the edge has joined anew for: when the one in force was revoked nothing else tells of it.
+func (k *Keeper) refresh() {
+	taken, err := k.cfg.Identity.refresh()
+	switch {
+	case err == nil:
+		k.trouble = ""
+	case err.Error() != k.trouble:
+		k.trouble = err.Error()
+		k.cfg.Logger.Error("the folder of the edge's credentials is of no use, those of before stay in force", "err", err)
 	}
-	return min(wait, due)
+	if taken {
+		k.cfg.Logger.Info("the edge has joined anew", "serial", k.cfg.Identity.Serial())
+		k.begin()
+	}
 }
 
 // untilDue returns in which time the certificate is to be renewed.

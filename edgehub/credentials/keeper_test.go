@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto"
 	"errors"
+	"log/slog"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,6 +104,73 @@ func TestAnEdgeThatJoinsAnewWhileItRuns(t *testing.T) {
 	k.step(t.Context())
 	if again, err := Open(f); err != nil || again.Serial() != id.Serial() || id.Serial() == joined.Serial() {
 		t.Errorf("the next renewal: %v", err)
+	}
+}
+
+// TestARevokedEdgeThatJoinsAnewIsNotLeftWaitingForTheNextCheck: nothing was due and no renewal has failed.
+func TestARevokedEdgeThatJoinsAnewIsNotLeftWaitingForTheNextCheck(t *testing.T) {
+	h := newFakeHub(t)
+	f := Folder{Dir: t.TempDir()}
+	id := h.mustJoin(f)
+	k := h.keep(id)
+	k.checkAt = time.Now().Add(time.Hour) // as after a check
+	if wait := k.step(t.Context()); wait > 5*time.Second {
+		t.Errorf("it looks at the folder again in %s", wait)
+	}
+	joined := h.mustJoin(f)
+	if k.step(t.Context()); id.Serial() != joined.Serial() {
+		t.Error("it goes on with what it had")
+	}
+}
+
+// TestAFolderThatIsOfNoUseLeavesWhatIsInForce: a broken file, and a certificate of an edge of another name.
+func TestAFolderThatIsOfNoUseLeavesWhatIsInForce(t *testing.T) {
+	h := newFakeHub(t)
+	f := Folder{Dir: t.TempDir()}
+	id := h.mustJoin(f)
+	var said strings.Builder
+	k := h.keep(id)
+	k.cfg.Logger = slog.New(slog.NewTextHandler(&said, nil))
+	k.checkAt = time.Now().Add(time.Hour)
+	before := id.Serial()
+	if err := os.WriteFile(f.path("cert.pem"), []byte("cut off"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k.step(t.Context())
+	k.step(t.Context())
+	h.set(func() { h.edge = "edge-2" })
+	h.mustJoin(f)
+	k.step(t.Context())
+	k.step(t.Context())
+	if id.Serial() != before || id.Edge() != "edge-1" {
+		t.Errorf("now it is %s, with %s", id.Edge(), id.Serial())
+	}
+	if n := strings.Count(said.String(), "is of no use"); n != 2 || !strings.Contains(said.String(), "edge-2") {
+		t.Errorf("said %d times:\n%s", n, &said)
+	}
+}
+
+// TestKeysOfProcessesThatWereKilledDoNotStay, but what somebody may be writing at this moment does.
+func TestKeysOfProcessesThatWereKilledDoNotStay(t *testing.T) {
+	h := newFakeHub(t)
+	f := Folder{Dir: t.TempDir()}
+	h.mustJoin(f)
+	long := time.Now().Add(-time.Hour)
+	for _, path := range []string{"keys/.new-1", "keys/.new-2", ".new-3", ".new-4"} {
+		if err := os.WriteFile(f.path(path), []byte("a key"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, old := range []string{"keys/.new-1", ".new-3"} {
+		if err := os.Chtimes(f.path(old), long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.mustJoin(f)
+	left, _ := filepath.Glob(f.path("keys/.new-*"))
+	more, _ := filepath.Glob(f.path(".new-*"))
+	if left = append(left, more...); len(left) != 2 || filepath.Base(left[0]) != ".new-2" || filepath.Base(left[1]) != ".new-4" {
+		t.Errorf("there are %v", left)
 	}
 }
 

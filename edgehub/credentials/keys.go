@@ -92,6 +92,9 @@ func (k FileKeys) Retain(public ...crypto.PublicKey) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if err == nil {
+		err = removeLeftovers(k.Dir)
+	}
 	if err != nil {
 		return fmt.Errorf("keys: %w", err)
 	}

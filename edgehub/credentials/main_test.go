@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeHub gives certificates to whoever asks, for edge-1.
+// fakeHub gives certificates to whoever asks.
 type fakeHub struct {
 	tombolov1.UnimplementedJoinServiceServer
 	t    *testing.T
@@ -38,6 +38,7 @@ type fakeHub struct {
 	ca          *x509.Certificate
 	caKey       *ecdsa.PrivateKey
 	authorities []*x509.Certificate // that edges are told
+	edge        string              // whom certificates are for
 	lose        int                 // answers that get lost from now on
 	refuse      codes.Code          // what a request is refused with, unless OK
 	checkCode   codes.Code
@@ -49,7 +50,7 @@ type fakeHub struct {
 
 func newFakeHub(t *testing.T) *fakeHub {
 	t.Helper()
-	h := &fakeHub{t: t, ttl: time.Hour}
+	h := &fakeHub{t: t, ttl: time.Hour, edge: "edge-1"}
 	h.newAuthority()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -145,7 +146,7 @@ func (h *fakeHub) issue(der []byte) (*tombolov1.Credential, error) {
 	}
 	h.serial++
 	cert := sign(h.t, &x509.Certificate{
-		SerialNumber: big.NewInt(h.serial), Subject: pkix.Name{CommonName: "edge-1"}, NotBefore: time.Now(), NotAfter: time.Now().Add(h.ttl),
+		SerialNumber: big.NewInt(h.serial), Subject: pkix.Name{CommonName: h.edge}, NotBefore: time.Now(), NotAfter: time.Now().Add(h.ttl),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, h.ca, r.PublicKey, h.caKey)
 	c := &tombolov1.Credential{Certificates: [][]byte{cert.Raw}, TimeMs: time.Now().UnixMilli()}
@@ -157,7 +158,7 @@ func (h *fakeHub) issue(der []byte) (*tombolov1.Credential, error) {
 
 func (h *fakeHub) Join(_ context.Context, req *tombolov1.JoinRequest) (*tombolov1.JoinResponse, error) {
 	c, err := h.issue(req.GetRequest())
-	return &tombolov1.JoinResponse{Edge: "edge-1", Credential: c}, err
+	return &tombolov1.JoinResponse{Edge: h.edge, Credential: c}, err
 }
 
 // Renew gives a certificate that has expired another one for its own key only, as a hub does.

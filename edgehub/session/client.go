@@ -62,9 +62,6 @@ type Client struct {
 	bytes   atomic.Int64 // bytes that came from hubs, as they were on the wire
 }
 
-// sayEvery is how often an edge that stays without a hub says so.
-const sayEvery = time.Minute
-
 // infoHeard is the name under which the store keeps when a hub was last heard of.
 const infoHeard = "last-contact"
 
@@ -254,7 +251,7 @@ func (c *Client) Run(ctx context.Context) error {
 	defer c.closeLogs()
 	defer c.lines.open(ctx)()
 	defer c.openProofs(ctx)()
-	var said time.Time // when it was last said that there is no hub
+	var said complaints
 	var refused refusals
 	for turn := 0; ; turn++ {
 		hub := c.cfg.Hubs[turn%len(c.cfg.Hubs)]
@@ -275,8 +272,8 @@ func (c *Client) Run(ctx context.Context) error {
 			d = min(d, c.cfg.MinBackoff) // another hub may be there at once
 		}
 		level := slog.LevelDebug
-		if now := time.Now(); progressed || now.Sub(said) >= sayEvery {
-			level, said = slog.LevelWarn, now
+		if said.due(hub, err, progressed, time.Now()) {
+			level = slog.LevelWarn
 		}
 		c.log.Log(ctx, level, "no session", "hub", hub, "err", err, "retry", d.Round(time.Millisecond))
 		if !sleep(ctx, d) {
