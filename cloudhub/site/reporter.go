@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -49,13 +51,21 @@ type ReporterConfig struct {
 type Reporter struct {
 	cfg   ReporterConfig
 	limit *rate.Limiter
+	// refused is when to try those edges again whose status could not be written. It belongs to who runs the reporter.
+	refused map[string]time.Time
 }
+
+// refusedDelay is how long a status rests that could not be written, so that one which the cloud does not take keeps none
+// of the others back.
+const refusedDelay = 30 * time.Second
 
 // NewReporter returns a reporter.
 func NewReporter(cfg ReporterConfig) *Reporter {
 	cfg.Interval = cmp.Or(cfg.Interval, 5*time.Minute)
 	cfg.Rate = cmp.Or(cfg.Rate, 10)
-	return &Reporter{cfg: cfg, limit: rate.NewLimiter(rate.Limit(cfg.Rate), max(1, int(cfg.Rate)))}
+	return &Reporter{
+		cfg: cfg, limit: rate.NewLimiter(rate.Limit(cfg.Rate), max(1, int(cfg.Rate))), refused: map[string]time.Time{},
+	}
 }
 
 // roundEvery is how often the reporter looks for what is to be written.
@@ -85,6 +95,7 @@ type report struct {
 
 // round writes what is due, what is urgent first, then what is oldest.
 func (r *Reporter) round(ctx context.Context, now time.Time) {
+	maps.DeleteFunc(r.refused, func(_ string, again time.Time) bool { return !now.Before(again) })
 	due := r.due(now)
 	slices.SortFunc(due, func(a, b report) int {
 		if a.urgent != b.urgent {
@@ -93,6 +104,9 @@ func (r *Reporter) round(ctx context.Context, now time.Time) {
 		return a.age.Compare(b.age)
 	})
 	for _, d := range due {
+		if _, resting := r.refused[d.name]; resting {
+			continue
+		}
 		if !r.limit.Allow() {
 			return // the rest is due in the next round, too
 		}
@@ -100,14 +114,15 @@ func (r *Reporter) round(ctx context.Context, now time.Time) {
 			if ctx.Err() == nil {
 				r.cfg.Logger.Warn("the status of an edge can't be written", "edge", d.name, "err", err)
 			}
-			return // the next round tries again
+			r.refused[d.name] = now.Add(refusedDelay)
+			return // the next round goes on: it may be the cloud
 		}
 	}
 }
 
 // write puts a status in the place of what is there.
 func (r *Reporter) write(ctx context.Context, d report) error {
-	patch, err := json.Marshal(map[string]any{"status": d.status})
+	patch, err := d.status.patch()
 	if err != nil {
 		return fmt.Errorf("status of %s: %w", d.name, err)
 	}
@@ -116,6 +131,25 @@ func (r *Reporter) write(ctx context.Context, d report) error {
 	}
 	r.cfg.Registry.wrote(d.name, d.status)
 	return nil
+}
+
+// patch returns the merge patch that makes s the status of an EdgeSite, whatever it was: what s does not say is taken away.
+func (s Status) patch() ([]byte, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	said := map[string]json.RawMessage{}
+	if err := json.Unmarshal(text, &said); err != nil {
+		return nil, err
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Status]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if _, ok := said[name]; !ok {
+			said[name] = json.RawMessage("null")
+		}
+	}
+	return json.Marshal(map[string]any{"status": said})
 }
 
 // due returns what is to be written now.

@@ -10,16 +10,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 // desk takes the reports of a hub and puts them into the cloud, as an API server does.
 type desk struct {
-	c      *cloud
-	specs  map[string]map[string]any
-	seen   []Seen
-	writes int
-	fail   error
+	c        *cloud
+	specs    map[string]map[string]any
+	statuses map[string][]byte
+	seen     []Seen
+	writes   int
+	fail     error
+	bad      string // the edge whose status the cloud does not take
 }
 
 func (d *desk) write(_ context.Context, name string, patch []byte) error {
@@ -27,8 +30,20 @@ func (d *desk) write(_ context.Context, name string, patch []byte) error {
 	if d.fail != nil {
 		return d.fail
 	}
+	if name == d.bad {
+		return errors.New("invalid")
+	}
+	was := d.statuses[name]
+	if was == nil {
+		was = []byte(`{}`)
+	}
+	now, err := jsonpatch.MergePatch(was, patch)
+	if err != nil {
+		return err
+	}
+	d.statuses[name] = now
 	var body map[string]any
-	if err := json.Unmarshal(patch, &body); err != nil {
+	if err := json.Unmarshal(now, &body); err != nil {
 		return err
 	}
 	d.c.put(Sites, name, map[string]any{"spec": d.specs[name], "status": body["status"]})
@@ -51,7 +66,7 @@ func (d *desk) run(r *Registry, hub string, long time.Duration) {
 }
 
 func newDesk(t *testing.T, n int) (*desk, *Registry) {
-	d := &desk{c: newCloud(t), specs: map[string]map[string]any{}}
+	d := &desk{c: newCloud(t), specs: map[string]map[string]any{}, statuses: map[string][]byte{}}
 	r := New(d.c, slog.New(slog.DiscardHandler))
 	d.c.start(r)
 	for i := range n {
@@ -141,6 +156,54 @@ func TestReporterWritesAtABoundedRate(t *testing.T) {
 		for i := range 300 {
 			if name := fmt.Sprint("edge-", i); !d.status(name).Connected {
 				t.Fatalf("%s was forgotten", name)
+			}
+		}
+	})
+}
+
+// What an edge has no more is taken out of its status, though the cloud keeps what a patch does not name.
+func TestStatusForgetsWhatIsNotSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, r := newDesk(t, 1)
+		d.seen = []Seen{{
+			Edge: "edge-0", Version: "v1", Resources: 3, Wanted: 3, Position: 17, Objects: 5, Bytes: 1000, CertificateNotAfter: time.Now(),
+		}}
+		d.run(r, "hub-a", 4*time.Second)
+		d.seen = []Seen{{Edge: "edge-0", Version: "v2", Wanted: 3}}
+		d.run(r, "hub-a", 4*time.Second)
+		s := d.status("edge-0")
+		if s.Resources != 0 || s.Position != "" || s.Objects != 0 || s.Bytes != 0 || s.Certificate != nil {
+			t.Errorf("an edge that begins anew: %+v", s)
+		}
+		before := d.writes
+		d.run(r, "hub-a", 4*time.Second)
+		if d.writes != before {
+			t.Errorf("%d more writes of the same", d.writes-before)
+		}
+	})
+}
+
+// A status that the cloud does not take keeps none of the others back.
+func TestReporterGoesOnBesidesWhatIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, r := newDesk(t, 20)
+		d.bad = "edge-0"
+		for i := range 20 {
+			d.seen = append(d.seen, Seen{Edge: fmt.Sprint("edge-", i)})
+		}
+		d.run(r, "hub-a", time.Minute)
+		for i := 1; i < 20; i++ {
+			if name := fmt.Sprint("edge-", i); !d.status(name).Connected {
+				t.Errorf("nobody was told that %s is connected", name)
+			}
+		}
+		for i := range d.seen {
+			d.seen[i].Version = "v2"
+		}
+		d.run(r, "hub-a", time.Minute)
+		for i := 1; i < 20; i++ {
+			if name := fmt.Sprint("edge-", i); d.status(name).Version != "v2" {
+				t.Errorf("nobody was told that %s has another version", name)
 			}
 		}
 	})
