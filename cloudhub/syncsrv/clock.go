@@ -11,6 +11,8 @@ const (
 	clockGrain = 25 * time.Millisecond
 	// clockRound is how many grains the clock looks ahead. Who wants to be woken later is woken at its end, and asks again.
 	clockRound = 256
+	// roomySlot is for how many jobs a slot keeps its room: at 10,000 sessions that tick every 5 s a grain has 50.
+	roomySlot = 128
 )
 
 // clock wakes jobs when their time has come. All sessions share it, so that none has a timer of its own. It runs while
@@ -77,7 +79,9 @@ func (c *clock) advance(now time.Time) (due []*job, goOn bool) {
 		slot := &c.slots[c.done%clockRound]
 		due = append(due, *slot...)
 		clear(*slot)
-		*slot = (*slot)[:0]
+		if *slot = (*slot)[:0]; cap(*slot) > roomySlot {
+			*slot = nil // after a storm, there would be room for all of it in each slot
+		}
 	}
 	c.done = max(c.done, upto)
 	c.waiting -= len(due)

@@ -14,6 +14,7 @@ import (
 // later ones, oldest first, in pages. Edges that begin while others are still being sent theirs join them: they get the
 // same state, and what has happened since as events. It is immutable but for its users.
 type listing struct {
+	of      *projection
 	number  uint64 // of all projections and listings
 	snap    watchlog.Snapshot
 	digest  delta.Digest
@@ -36,7 +37,7 @@ func (p *projection) list(from uint64) *listing {
 		return l
 	}
 	snap := p.log.Snapshot()
-	l := &listing{number: p.home.number(), snap: snap, digest: p.ofLocked(snap), from: from, made: time.Now(), users: 1}
+	l := &listing{of: p, number: p.home.number(), snap: snap, digest: p.ofLocked(snap), from: from, made: time.Now(), users: 1}
 	for o := range p.held(snap) {
 		if o.Rev() > from {
 			l.objects = append(l.objects, o)
@@ -106,10 +107,10 @@ func (p *projection) listed(l *listing, at int, frames bool) (int, *run) {
 	return n, p.home.runs.of(runKey{l.number, uint64(at), uint64(at + n), form{frames: frames}}, build)
 }
 
-// unlist hands back the catch-up's listing, if it has one.
+// unlist hands back the catch-up's listing, if it has one. The subscription may have another view by now.
 func (u *subscription) unlist() {
 	if l := u.catchup.listing; l != nil {
-		u.projection.unlist(l)
+		l.of.unlist(l)
 		u.catchup.listing = nil
 	}
 }

@@ -235,3 +235,28 @@ func testJoining(t *testing.T) {
 	}
 	f.u.close()
 }
+
+// TestListingIsHandedBackByWhoseViewChanges: to the view that it is of.
+func TestListingIsHandedBackByWhoseViewChanges(t *testing.T) {
+	c, srv := newChronicle(t, 7, watchlog.Config{}), sharingServer()
+	c.stock(10)
+	goes, stays := c.follow(srv, testRules[0], 0, nil), c.follow(srv, testRules[0], 0, nil)
+	defer goes.u.close()
+	p := goes.u.projection
+	other := srv.projections.of(c.log, p.view) // of an edge that is live
+	defer other.release()
+	stays.u.close()
+	if p.listing == nil || p.listing.users != 1 {
+		t.Fatal("nobody is sent the listing")
+	}
+	goes.u.use(testView(t, testRules[1]))
+	if err := goes.u.beginChanges(0); err != nil {
+		t.Fatal(err)
+	}
+	if p.listing != nil {
+		t.Error("the listing is kept for nobody")
+	}
+	if l := goes.u.projection.listing; l == nil || l.users != 1 {
+		t.Error("that of the other view has no user")
+	}
+}
