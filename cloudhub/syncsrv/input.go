@@ -115,14 +115,32 @@ func (s *session) heldInputs(grs []schema.GroupResource) bool {
 	return true
 }
 
-// adopt takes over inputs, but for those that are there already.
+// adopt takes over inputs, but for those that are there already and go on.
 func (s *session) adopt(inputs []*input) {
 	for _, in := range inputs {
-		if s.input(in.gr) != nil {
+		switch old := s.input(in.gr); {
+		case old == nil:
+			s.inputs = append(s.inputs, in)
+		case old.goesOn() || in.log == nil:
 			in.close()
-			continue
+		default:
+			old.close()
+			s.inputs[slices.Index(s.inputs, old)] = in
+			s.review = true // what was worked out with the old one
 		}
-		s.inputs = append(s.inputs, in)
+	}
+}
+
+// goesOn tells whether the input has a log that may move.
+func (in *input) goesOn() bool {
+	if in.log == nil {
+		return false
+	}
+	select {
+	case <-in.log.Done():
+		return false
+	default:
+		return true
 	}
 }
 

@@ -202,3 +202,34 @@ func TestInputThatEndsWhileItsDependentWaits(t *testing.T) {
 	l.pod("q", 102, "s1")
 	e.until(func(m *tombolov1.SyncResponse) bool { return brings(m, "ns/s1") })
 }
+
+// An input whose log ended before it was followed, as one that was taken over while others were being opened, is replaced.
+func TestInputThatEndsBeforeItIsFollowed(t *testing.T) {
+	l := newLinked(t)
+	u, _ := testSubscription()
+	s := u.s
+	pods := func() *input {
+		log, release, err := l.Open(t.Context(), schema.GroupResource{Resource: "pods"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &input{s: s, gr: schema.GroupResource{Resource: "pods"}, log: log, release: release}
+	}
+	first := pods()
+	s.adopt([]*input{{s: s, gr: first.gr}}) // the cloud did not serve it
+	s.adopt([]*input{first})
+	s.adopt([]*input{pods()})
+	if len(s.inputs) != 1 || s.inputs[0] != first {
+		t.Fatal("an input that goes on was replaced")
+	}
+	l.renew("pods")
+	second := pods()
+	s.adopt([]*input{second})
+	if len(s.inputs) != 1 || s.inputs[0] != second || !s.review {
+		t.Error("an input that has ended was kept")
+	}
+	closeInputs(s.inputs)
+	if n := l.usersOf("pods"); n != 0 {
+		t.Errorf("the pods have %d users", n)
+	}
+}
