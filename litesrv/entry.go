@@ -53,7 +53,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) (*http.Request, b
 	acting, refusal := s.actAs(user, r)
 	if refusal == nil {
 		ask.User = acting
-		if user.Bearer && !ask.ReadOnly() && acting.Bearer {
+		if user.Bearer && ask.OfResource() && !ask.ReadOnly() {
 			return r, true
 		}
 		refusal = s.refusal(&ask)

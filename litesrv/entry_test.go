@@ -3,6 +3,7 @@ package litesrv
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -96,6 +97,39 @@ func TestATokenIsTheCloudsToJudge(t *testing.T) {
 			t.Error("the token was not sent")
 		}
 	}
+}
+
+// TestOtherPathsAreNobodysToWrite: they answer any method, so that none is passed over.
+func TestOtherPathsAreNobodysToWrite(t *testing.T) {
+	s, _ := guarded(t, false, allowNone)
+	for _, path := range []string{"/healthz", "/apis", "/api/v1"} {
+		if got := call(t, s, "POST", path, "X-Test-User", "ann", "Authorization", "Bearer t"); got.Code != 403 {
+			t.Errorf("%s: %d", path, got.Code)
+		}
+	}
+}
+
+// FuzzRulesSeeWhatIsServed: what is decided about and what is answered with must be the same, whatever the path.
+func FuzzRulesSeeWhatIsServed(f *testing.F) {
+	for _, path := range []string{
+		podPath, "/api/v1/namespaces/a", "/api/v1/namespaces/a/status", "/apis/apps/v1/namespaces/a/deployments/d/scale", "/api/v1/watch/pods",
+		"/api/v1/namespaces//pods", "/apis/g/v1/namespaces/a/status", "/api/v1//", "/api/v1/watch/namespaces/a/finalize", "/api/v1/a/b/c/d",
+	} {
+		f.Add(path)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: path}}
+		served, ok := parseTarget(path)
+		ask := access.Parse(r)
+		if !ok || served.bare || strings.HasPrefix(path, "//") {
+			return // not served as a resource
+		}
+		itself := served.resource == "namespaces" && ask.Namespace == served.name // a namespace is in itself
+		if ask.Resource != served.resource || ask.Group != served.group || ask.Name != served.name || ask.Subresource != served.subresource ||
+			ask.Namespace != served.namespace && !itself {
+			t.Errorf("%q: decided about %+v, served %+v", path, ask, served)
+		}
+	})
 }
 
 // TestOnlyWhatOneIsLetInByIsSent: who is known by a certificate can't have a call made with another's token.

@@ -27,14 +27,14 @@ const issuer = "https://kubernetes.default.svc"
 
 // site is an edge that knows a cloud's keys, and holds its service accounts.
 type site struct {
-	t    *testing.T
+	t    testing.TB
 	docs *apidoc.Set
 	log  *watchlog.Log // nil: none is held
 	key  *ecdsa.PrivateKey
 	rev  uint64
 }
 
-func newSite(t *testing.T) *site {
+func newSite(t testing.TB) *site {
 	s := &site{t: t, docs: apidoc.NewSet()}
 	s.rotate("k1")
 	return s

@@ -106,3 +106,33 @@ func FuzzDamage(f *testing.F) {
 		}
 	})
 }
+
+// FuzzDecrypt: no record makes it panic, and none that was changed opens as another text.
+func FuzzDecrypt(f *testing.F) {
+	k := keys(f, 1)
+	good := k.all[0].encrypt([]byte("where"), []byte(`{"a":1}`))
+	f.Add(good)
+	f.Add([]byte{sealedMark})
+	f.Add([]byte(`{"a":1}`))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		plain, err := k.decrypt([]byte("where"), payload)
+		if _, sealed := isSealed(payload); sealed && err == nil && !bytes.Equal(plain, []byte(`{"a":1}`)) {
+			t.Errorf("%x opens as %q", payload, plain)
+		}
+	})
+}
+
+// FuzzParseKeys: no file makes it panic, and what it takes can seal and open.
+func FuzzParseKeys(f *testing.F) {
+	f.Add([]byte("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"))
+	f.Add([]byte("# x\nYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=\n"))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		k, err := ParseKeys(file)
+		if err != nil {
+			return
+		}
+		if plain, err := k.decrypt(nil, k.all[0].encrypt(nil, []byte("x"))); err != nil || string(plain) != "x" {
+			t.Errorf("%q: %v", plain, err)
+		}
+	})
+}

@@ -88,7 +88,7 @@ func (k *Keys) find(id [idSize]byte) *key {
 func (k *key) encrypt(where []byte, parts ...[]byte) []byte {
 	plain := bytes.Join(parts, nil)
 	out := append(make([]byte, 0, len(plain)+sealedExtra), sealedMark)
-	return k.aead.Seal(append(out, k.id[:]...), nil, plain, where)
+	return k.aead.Seal(append(out, k.id[:]...), nil, plain, where) //nolint:gosec // the nonce is random, and the AEAD's own to make
 }
 
 // isSealed tells whether a payload is encrypted, and by which key.

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/tombolo-sync/tombolo/internal/apidoc"
 )
 
 // document returns the plain document at a path.
@@ -90,6 +92,24 @@ func TestChangedVersionIsNoticedWithinTheRefreshInterval(t *testing.T) {
 		time.Sleep(6 * time.Minute)
 		if got := h.document("/version"); got != "{\"major\":\"2\"}\n" {
 			t.Errorf("version %s", got)
+		}
+	})
+}
+
+// TestKeysOfTokensFollowTheServer: without them there is nothing that edges could verify tokens with, and all else goes on.
+func TestKeysOfTokensFollowTheServer(t *testing.T) {
+	api := newFakeAPI()
+	bubble(t, api, func(h *harness) {
+		h.document("/version")
+		if _, ok := h.Documents().Get(apidoc.Keys, ""); ok {
+			t.Error("keys that the hub may not read")
+		}
+		for _, keys := range []string{`{"keys":[1]}`, `{"keys":[2]}`} {
+			api.set(func() { api.keys = keys })
+			time.Sleep(6 * time.Minute)
+			if got := h.document(apidoc.Keys); got != keys {
+				t.Errorf("keys %s", got)
+			}
 		}
 	})
 }

@@ -24,6 +24,7 @@ type fakeAPI struct {
 	gate      chan struct{} // requests wait until it is closed; nil when they don't
 	down      int           // status that every request is answered with; 0 when up
 	version   string        // body of /version
+	keys      string        // what tokens are verified with; "" if nobody may read it
 	etags     bool          // aggregated discovery carries an ETag
 	legacy    bool          // no aggregated discovery
 	requests  []string      // "GET path?query"

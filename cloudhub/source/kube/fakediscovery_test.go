@@ -3,9 +3,12 @@ package kube
 import (
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/tombolo-sync/tombolo/internal/apidoc"
 )
 
 func (f *fakeAPI) serveDocument(w http.ResponseWriter, req *http.Request) {
@@ -17,6 +20,13 @@ func (f *fakeAPI) serveDocument(w http.ResponseWriter, req *http.Request) {
 		_, _ = w.Write([]byte("ok"))
 	case strings.HasPrefix(path, "/openapi/"):
 		f.serveOpenAPILocked(w, req)
+	case path == apidoc.Issuer || path == apidoc.Keys:
+		if f.keys == "" {
+			fail(w, http.StatusForbidden, "Forbidden", "not for you")
+			return
+		}
+		w.Header().Set("Content-Type", "application/jwk-set+json")
+		_, _ = io.WriteString(w, f.keys)
 	case path == "/version":
 		reply(w, f.version)
 	case (path == "/api" || path == "/apis") && aggregated && f.legacy:

@@ -82,13 +82,14 @@ func checkPermissions(t *testing.T, c *cluster.Cluster) {
 	for _, resource := range []string{
 		"configmaps", "namespaces", "nodes", "pods", "secrets", "services",
 		"endpointslices.discovery.k8s.io", "leases.coordination.k8s.io",
+		"roles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
 		"customresourcedefinitions.apiextensions.k8s.io", "apiservices.apiregistration.k8s.io",
 	} {
 		ask("yes", cloudhub, "list", resource)
 		ask("yes", cloudhub, "watch", resource)
 		ask("no", cloudhub, "create", resource)
 	}
-	for _, path := range []string{"/api", "/apis/apps/v1", "/openapi/v3", "/version"} {
+	for _, path := range []string{"/api", "/apis/apps/v1", "/openapi/v3", "/version", "/openid/v1/jwks", "/.well-known/openid-configuration"} {
 		ask("yes", cloudhub, "get", path)
 	}
 	ask("no", cloudhub, "get", "/metrics")
