@@ -126,11 +126,11 @@ func (l *linked) Changed() <-chan struct{} {
 	return l.moved
 }
 
-// usersOf returns how many use the log of a resource.
-func (l *linked) usersOf(name string) int {
+// usersOfPods returns how many use the log of pods.
+func (l *linked) usersOfPods() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.users[name]
+	return l.users["pods"]
 }
 
 func (l *linked) serve() string {
@@ -163,16 +163,16 @@ func TestInputsAreLetGoOf(t *testing.T) {
 	l.pod("p", 101, "s0")
 	e := dial(t, l.serve(), "edge-1")
 	e.until(func(m *tombolov1.SyncResponse) bool { return brings(m, "ns/s0") })
-	if n := l.usersOf("pods"); n == 0 {
+	if n := l.usersOfPods(); n == 0 {
 		t.Fatal("nobody follows the pods")
 	}
 	l.rule(unreferred)
 	e.until(func(m *tombolov1.SyncResponse) bool {
 		return m.GetUnsubscription().GetResource().GetResource() == "pods"
 	})
-	for deadline := time.Now().Add(time.Minute); l.usersOf("pods") > 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); l.usersOfPods() > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the pods have %d users", l.usersOf("pods"))
+			t.Fatalf("the pods have %d users", l.usersOfPods())
 		}
 	}
 }
@@ -229,7 +229,7 @@ func TestInputThatEndsBeforeItIsFollowed(t *testing.T) {
 		t.Error("an input that has ended was kept")
 	}
 	closeInputs(s.inputs)
-	if n := l.usersOf("pods"); n != 0 {
+	if n := l.usersOfPods(); n != 0 {
 		t.Errorf("the pods have %d users", n)
 	}
 }
