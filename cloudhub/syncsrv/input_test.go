@@ -20,6 +20,8 @@ type linked struct {
 	t    *testing.T
 	docs *apidoc.Set
 
+	held chan struct{} // what Open of secrets waits for; nil for nothing
+
 	mu    sync.Mutex // guards all below
 	logs  map[string]*watchlog.Log
 	users map[string]int // of the logs
@@ -100,6 +102,9 @@ func (l *linked) Epoch() string          { return "e" }
 func (l *linked) Documents() *apidoc.Set { return l.docs }
 
 func (l *linked) Open(_ context.Context, gr schema.GroupResource) (*watchlog.Log, func(), error) {
+	if l.held != nil && gr.Resource == "secrets" {
+		<-l.held
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	log := l.logs[gr.Resource]
@@ -232,4 +237,24 @@ func TestInputThatEndsBeforeItIsFollowed(t *testing.T) {
 	if n := l.usersOfPods(); n != 0 {
 		t.Errorf("the pods have %d users", n)
 	}
+}
+
+// A scope that comes to need an input while a resource is being opened is no failure.
+func TestScopeThatNeedsAnInputWhileItIsBeingOpened(t *testing.T) {
+	l := newLinked(t)
+	l.rule(unreferred)
+	l.pod("p", 101, "s0")
+	l.held = make(chan struct{})
+	e := dial(t, l.serve(), "edge-1")
+	e.until(isWelcome)
+	l.rule(referred)
+	e.until(func(m *tombolov1.SyncResponse) bool { return brings(m, "ns/p") })
+	close(l.held)
+	m := e.until(func(m *tombolov1.SyncResponse) bool {
+		return m.GetSubscription().GetResource().GetResource() == "secrets"
+	})
+	if plan := m.GetSubscription().GetPlan(); plan != tombolov1.Plan_PLAN_CHANGES {
+		t.Errorf("%s: %s", plan, m.GetSubscription().GetReason())
+	}
+	e.until(func(m *tombolov1.SyncResponse) bool { return brings(m, "ns/s0") })
 }

@@ -177,6 +177,10 @@ func (u *subscription) opened(ctx context.Context, this int, o opened) error {
 	if err == nil {
 		u.view, err = u.s.viewOf(u.scope, log.Resource())
 	}
+	if errors.Is(err, errNoInput) {
+		u.open(ctx) // the scope has become another meanwhile
+		return nil
+	}
 	if err != nil && u.refusable(err) {
 		return u.refuse(err.Error())
 	}
