@@ -283,10 +283,8 @@ func (e *edge) verify() {
 	if want := e.whole.floorWithin(e.opts.Window); e.whole.floor > 0 && got.Oldest() > want {
 		e.t.Fatalf("watches from %d after a restart, from %d with whole versions", got.Oldest(), want)
 	}
-	oldest := e.log.Oldest()
-	if got.Oldest() >= oldest {
-		oldest = got.Oldest() + 1 // what was late there may have left the file and not the log, which packs when it can
-	}
+	// What was late at the oldest position may have left the one and not the other: the log packs when it can.
+	oldest := max(e.log.Oldest(), got.Oldest()) + 1
 	for _, from := range []uint64{oldest, (oldest + e.log.Rev()) / 2, e.log.Rev()} {
 		e.same(from, watching(e.t, got, from), watching(e.t, e.log, from))
 	}
