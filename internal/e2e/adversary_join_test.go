@@ -258,3 +258,44 @@ func (a *adversary) guesses() {
 	}
 	a.t.Error("the hub lets anybody guess for ever")
 }
+
+// TestAnExpiredOrOutdatedCertificateIsGoodForLittle uses certificates whose time is over, and one that was replaced.
+func TestAnExpiredOrOutdatedCertificateIsGoodForLittle(t *testing.T) {
+	s := newTrustedSiteOf(t, hubConfig{scopes: thiefScopes, args: []string{
+		"--log-format", "json", "--edge-cert-ttl", "4s", "--renew-grace", "1h", "--edge-check-interval", "1s",
+	}})
+	s.startEdge()
+	a := newAdversary(s, "thief")
+	key, fresh := a.cert.PrivateKey.(crypto.Signer), freshKey(t, elliptic.P256())
+	time.Sleep(4500 * time.Millisecond) // until the certificate has expired
+	for _, method := range []string{syncMethod, callMethod, checkMethod, healthMethod} {
+		l := a.dial()
+		defer l.awaitClosed("expired: " + method)
+		wantCode(t, "expired: "+method, l.bytes(method, nil), codes.Unauthenticated)
+	}
+	a.awaitAudit("connect", "thief", "refused", "the certificate has expired")
+	_, l, err := a.renew(signingRequest(t, fresh, x509.CertificateRequest{}))
+	wantCode(t, "expired, for another key", err, codes.PermissionDenied)
+	defer l.awaitClosed("expired, for another key")
+	a.awaitAudit("renew", "thief", "refused", "for the same key only")
+
+	renewed, _, err := a.renew(signingRequest(t, key, x509.CertificateRequest{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := a.as(&tls.Certificate{Certificate: renewed.GetCredential().GetCertificates(), PrivateKey: key})
+	again, _, err := first.renew(signingRequest(t, fresh, x509.CertificateRequest{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := a.as(&tls.Certificate{Certificate: again.GetCredential().GetCertificates(), PrivateKey: fresh})
+	if err := second.letIn(); err != nil {
+		t.Error(err)
+	}
+	for _, method := range []string{syncMethod, callMethod, renewMethod} {
+		l := first.dial()
+		defer l.awaitClosed("replaced: " + method)
+		wantCode(t, "replaced: "+method, l.bytes(method, nil), codes.PermissionDenied)
+	}
+	a.awaitAudit("connect", "thief", "refused", "a newer certificate of the edge is in use")
+}
