@@ -29,7 +29,7 @@ func writeFile(path string, data []byte) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(t.Name()))
 	}
-	d, err := os.Open(dir)
+	d, err := os.Open(dir) //nolint:gosec // in the edge's own directory
 	if err != nil {
 		return err
 	}

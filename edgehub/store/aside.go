@@ -25,7 +25,7 @@ func setAside(path string, cause error, o *Options) (recovered, err error) {
 		return nil, err
 	}
 	to := path + asideInfix + time.Now().UTC().Format(asideTime)
-	if err := os.Rename(path, to); err != nil {
+	if err := os.Rename(path, to); err != nil { //nolint:gosec // in the edge's own directory
 		return nil, fmt.Errorf("set corrupt file aside: %w", errors.Join(err, cause))
 	}
 	if err := pruneAside(path); err != nil {
@@ -47,7 +47,7 @@ func pruneAside(path string) error {
 	}
 	slices.Sort(old)
 	for _, name := range old[:max(0, len(old)-keepAside)] {
-		if err := os.Remove(name); err != nil {
+		if err := os.Remove(name); err != nil { //nolint:gosec // in the edge's own directory
 			return err
 		}
 	}
@@ -56,7 +56,7 @@ func pruneAside(path string) error {
 
 // syncDir makes the names in dir durable.
 func syncDir(dir string) error {
-	d, err := os.Open(dir)
+	d, err := os.Open(dir) //nolint:gosec // in the edge's own directory
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 // with ErrNewerFormat when a newer version of this program wrote the file; in both cases nothing is touched.
 func Open(dir string, o Options) (*Store, error) {
 	o = o.withDefaults()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil { //nolint:gosec // in the edge's own directory
 		return nil, err
 	}
 	lock, err := lockDir(dir, o.LockTimeout)

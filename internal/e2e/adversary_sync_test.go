@@ -177,8 +177,14 @@ func TestAnAdversaryWithACertificateGetsNothingMore(t *testing.T) {
 	t.Run("out of place", a.outOfPlace)
 	t.Run("unreadable", a.unreadable)
 	t.Run("without a certificate", a.withoutACertificate)
+	t.Run("many connections", a.manyConnections)
 
 	a.nothingLeaked(c.own, c.sameNamespace, c.foreign, c.foreignMap, c.foreignPod)
+	for _, kind := range []string{"rules", "not_accepted", "untrusted", "no_certificate"} {
+		if mustMetric(t, s.hub.http, fmt.Sprintf("tombolo_hub_authentication_failures_total{kind=%q}", kind)) == 0 {
+			t.Errorf("no failure of kind %s was counted", kind)
+		}
+	}
 	l.stop()
 	s.settle(configMaps, pods)
 	if n := mustMetric(t, s.edge.http, "tombolo_edge_sessions_total"); n != sessions {
@@ -509,6 +515,21 @@ func (a *adversary) withoutACertificate(t *testing.T) {
 		t.Error("a megabyte was taken of somebody without a certificate")
 	}
 	l.awaitClosed("a megabyte of somebody without a certificate")
+}
+
+// manyConnections are of one certificate: a few stay, the newest.
+func (a *adversary) manyConnections(t *testing.T) {
+	a = a.of(t)
+	var lines []*line
+	for range 30 {
+		l := a.dial()
+		wantCode(t, "one more connection", l.bytes("/x/y", nil), codes.Unimplemented)
+		lines = append(lines, l)
+	}
+	for _, l := range lines[:20] {
+		l.awaitClosed("an older connection")
+	}
+	lines[29].stillOpen("the newest connection")
 }
 
 func selfSigned(t *testing.T, name string) *tls.Certificate {
