@@ -12,6 +12,7 @@ type capabilities struct {
 	frames  bool
 	ranges  bool
 	resumed bool
+	lazy    bool // acks may wait and be of several positions, and there are reports
 }
 
 // meet returns what the hub can do of what an edge can.
@@ -21,6 +22,7 @@ func meet(edge []tombolov1.Capability) capabilities {
 		frames:  slices.Contains(edge, tombolov1.Capability_CAPABILITY_ZSTD_BATCH),
 		ranges:  slices.Contains(edge, tombolov1.Capability_CAPABILITY_RANGES),
 		resumed: slices.Contains(edge, tombolov1.Capability_CAPABILITY_RESUMED),
+		lazy:    slices.Contains(edge, tombolov1.Capability_CAPABILITY_LAZY_ACKS),
 	}
 }
 
@@ -36,6 +38,9 @@ func (c capabilities) list() (out []tombolov1.Capability) {
 	}
 	if c.resumed {
 		out = append(out, tombolov1.Capability_CAPABILITY_RESUMED)
+	}
+	if c.lazy {
+		out = append(out, tombolov1.Capability_CAPABILITY_LAZY_ACKS)
 	}
 	return out
 }

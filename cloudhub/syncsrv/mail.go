@@ -116,6 +116,9 @@ func (s *session) handle(req *tombolov1.SyncRequest) error {
 	}
 	switch m := req.GetMessage().(type) {
 	case *tombolov1.SyncRequest_Ack:
+		if len(m.Ack.GetAlso()) > 0 && !s.can.lazy {
+			return status.Error(codes.InvalidArgument, "an ack of several positions, which was not agreed on")
+		}
 		if len(m.Ack.GetAlso()) > maxPositions {
 			return status.Errorf(codes.InvalidArgument, "an ack of more than %d positions", maxPositions)
 		}
@@ -137,6 +140,9 @@ func (s *session) handle(req *tombolov1.SyncRequest) error {
 		}
 		s.deliver(req, false, func(ctx context.Context) error { return s.need(ctx, m.Need) })
 	case *tombolov1.SyncRequest_Report:
+		if !s.can.lazy {
+			return status.Error(codes.InvalidArgument, "a Report, which was not agreed on")
+		}
 		s.report.Store(&tombolov1.Report{Objects: m.Report.GetObjects(), Bytes: m.Report.GetBytes()}) // nothing else of it
 	default:
 		return status.Errorf(codes.InvalidArgument, "a %T is out of place here", m)

@@ -146,9 +146,8 @@ func (s *session) transmitBatch(b *batch) error {
 		}
 		s.srv.metrics.count(b.piece)
 	}
-	if b.live {
-		b.prompt = s.pace.prompts(s.received.Load())
-	}
+	prompt := b.live && s.pace.prompts(s.received.Load())
+	b.prompt = prompt && s.can.lazy // others acknowledge at once in any case
 	buf, rest := b.encode(body)
 	size := len(*buf)
 	parts := []mem.Buffer{mem.NewBuffer(buf, (*returns)(s)), nil}[:1]
@@ -157,7 +156,7 @@ func (s *session) transmitBatch(b *batch) error {
 		parts = append(parts, mem.NewBuffer(rest, (*shares)(s)))
 	}
 	if b.live {
-		s.pace.sent(s.sent+int64(size), b.prompt)
+		s.pace.sent(s.sent+int64(size), prompt)
 	}
 	return s.give(size, parts...)
 }

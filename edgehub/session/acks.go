@@ -48,30 +48,34 @@ func (a *acks) note(subscription uint32, rev uint64) {
 // untold is how many bytes the hub has not heard of.
 func (a *acks) untold() uint64 { return a.received - a.told }
 
-// take returns the ack for all that the hub has not heard of but positions that say is false for, and begins anew.
-func (a *acks) take(say func(subscription uint32) bool) *tombolov1.Ack {
-	m := &tombolov1.Ack{ReceivedBytes: a.received}
+// take returns the ack for all that the hub has not heard of but positions that say is false for, and begins anew. Unless an
+// ack may be of several positions there is one for each.
+func (a *acks) take(several bool, say func(subscription uint32) bool) []*tombolov1.Ack {
+	acks := []*tombolov1.Ack{{ReceivedBytes: a.received}}
 	for _, d := range a.durable {
-		switch {
+		switch m := acks[len(acks)-1]; {
 		case !say(d.GetSubscription()):
 		case m.GetSubscription() == 0:
 			m.Subscription, m.Rev = d.GetSubscription(), d.GetRev()
-		default:
+		case several:
 			m.Also = append(m.Also, d)
+		default:
+			acks = append(acks, &tombolov1.Ack{Subscription: d.GetSubscription(), Rev: d.GetRev(), ReceivedBytes: a.received})
 		}
 	}
 	a.timer.Stop()
 	a.told, a.durable, a.owed, a.due, a.waiting = a.received, nil, false, false, false
-	return m
+	return acks
 }
 
 // settleAcks sends an ack if one is due, and else sees to it that what there is to say is said in time.
 func (s *session) settleAcks() error {
 	a := &s.acks
+	owes := a.owed || len(a.durable) > 0
 	switch {
-	case a.due || a.untold() >= ackBytes:
+	case a.due || a.untold() >= ackBytes || owes && !s.agreed.lazy:
 		return s.sendAck()
-	case (a.owed || len(a.durable) > 0) && !a.waiting:
+	case owes && !a.waiting:
 		a.waiting = true
 		a.timer.Reset(ackDelay)
 	}
@@ -81,9 +85,12 @@ func (s *session) settleAcks() error {
 // sendAck tells the hub all that it has not heard of. What is under numbers that the hub has given up it does not want to
 // know.
 func (s *session) sendAck() error {
-	return s.stream.Send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Ack{
-		Ack: s.acks.take(func(id uint32) bool { return s.ids[id] != nil }),
-	}})
+	for _, a := range s.acks.take(s.agreed.lazy, func(id uint32) bool { return s.ids[id] != nil }) {
+		if err := s.stream.Send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Ack{Ack: a}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sendReceived tells the hub of the bytes alone.

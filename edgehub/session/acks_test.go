@@ -62,7 +62,7 @@ func applying(t *testing.T, beat time.Duration, f func(h *hubSide)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := twoResources(t, store.Options{})
 		h := &hubSide{s: s, stream: &recordedStream{}, in: make(chan *tombolov1.SyncResponse)}
-		s.stream, s.welcomed, s.progress = h.stream, true, beat
+		s.stream, s.welcomed, s.progress, s.agreed.lazy = h.stream, true, beat, true
 		s.openDesk()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -149,6 +149,47 @@ func TestAckAtOnce(t *testing.T) {
 	})
 }
 
+// TestEagerAcks: a hub that does not know of acks that may wait gets one at once for each position, and no report.
+func TestEagerAcks(t *testing.T) {
+	applying(t, 5*time.Second, func(h *hubSide) {
+		h.s.agreed.lazy = false
+		for i, id := range []uint32{1, 2} {
+			rev := uint64(12 + i) //nolint:gosec // small
+			h.event(id, rev, false)
+			got := h.stream.acks()
+			if want := (&tombolov1.Ack{Subscription: id, Rev: rev, ReceivedBytes: h.bytes}); len(got) != 1 || !proto.Equal(got[0], want) {
+				t.Errorf("acknowledged %v, want %v", got, want)
+			}
+		}
+		for range 2 {
+			h.say(&tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Progress{Progress: &tombolov1.Progress{}}})
+			h.s.c.hears(time.Now())
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+		}
+		if got := h.stream.reports(); len(got) != 0 {
+			t.Errorf("reported %v", got)
+		}
+	})
+}
+
+// TestOnePositionAnAck: several that are due at once go one by one when they have to.
+func TestOnePositionAnAck(t *testing.T) {
+	a := newAcks()
+	for id := range uint32(4) {
+		a.note(id+1, uint64(id)+10)
+	}
+	acks := a.take(false, func(id uint32) bool { return id != 2 })
+	if len(acks) != 3 || acks[2].GetSubscription() != 4 || acks[2].GetRev() != 13 {
+		t.Errorf("%v", acks)
+	}
+	for _, m := range acks {
+		if len(m.GetAlso()) > 0 {
+			t.Errorf("of several: %v", m)
+		}
+	}
+}
+
 // TestQuietIsNotAcknowledged: positions that moved without an event cost nothing upwards.
 func TestQuietIsNotAcknowledged(t *testing.T) {
 	applying(t, 24*time.Hour, func(h *hubSide) {
@@ -202,7 +243,7 @@ func TestAckLeavesOutOldNumbers(t *testing.T) {
 	a.note(3, 10)
 	a.note(4, 11)
 	a.note(5, 12)
-	got := a.take(func(id uint32) bool { return id != 3 })
+	got := a.take(true, func(id uint32) bool { return id != 3 })[0]
 	if got.GetSubscription() != 4 || got.GetRev() != 11 || len(got.GetAlso()) != 1 || slices.Contains(a.durable, got.GetAlso()[0]) {
 		t.Errorf("%v, left %v", got, a.durable)
 	}

@@ -12,6 +12,7 @@ type capabilities struct {
 	frames  bool
 	ranges  bool
 	resumed bool
+	lazy    bool // acks may wait and be of several positions, and there are reports
 }
 
 func (c capabilities) list() (out []tombolov1.Capability) {
@@ -27,6 +28,9 @@ func (c capabilities) list() (out []tombolov1.Capability) {
 	if c.resumed {
 		out = append(out, tombolov1.Capability_CAPABILITY_RESUMED)
 	}
+	if c.lazy {
+		out = append(out, tombolov1.Capability_CAPABILITY_LAZY_ACKS)
+	}
 	return out
 }
 
@@ -37,5 +41,6 @@ func (c capabilities) meet(hub []tombolov1.Capability) capabilities {
 		frames:  c.frames && slices.Contains(hub, tombolov1.Capability_CAPABILITY_ZSTD_BATCH),
 		ranges:  c.ranges && slices.Contains(hub, tombolov1.Capability_CAPABILITY_RANGES),
 		resumed: c.resumed && slices.Contains(hub, tombolov1.Capability_CAPABILITY_RESUMED),
+		lazy:    c.lazy && slices.Contains(hub, tombolov1.Capability_CAPABILITY_LAZY_ACKS),
 	}
 }

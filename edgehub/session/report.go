@@ -30,7 +30,7 @@ func (r *reports) news(now time.Time, objects, bytes uint64) bool {
 
 // report tells the hub what the edge holds, once that is all it should and when it has changed.
 func (s *session) report(now time.Time) error {
-	if !s.caughtUp() {
+	if !s.agreed.lazy || !s.caughtUp() {
 		return nil
 	}
 	size, err := s.c.cfg.Store.Size()

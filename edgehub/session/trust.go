@@ -27,9 +27,9 @@ var errPatches = errors.New("the hub's patches do not apply")
 // capabilities returns what the edge offers to hubs now.
 func (t *trust) capabilities(now time.Time) capabilities {
 	if t.lost(now) {
-		return capabilities{ranges: true, resumed: true}
+		return capabilities{ranges: true, resumed: true, lazy: true}
 	}
-	return capabilities{patches: true, frames: true, ranges: true, resumed: true}
+	return capabilities{patches: true, frames: true, ranges: true, resumed: true, lazy: true}
 }
 
 // lost tells whether objects are to come whole for now. Any goroutine may call it.

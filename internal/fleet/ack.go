@@ -15,7 +15,7 @@ const (
 )
 
 // owe notes that there is a batch, or the end of a catch-up, to be acknowledged.
-func (l *link) owe(hasty bool) { l.owed, l.hasty = true, l.hasty || hasty }
+func (l *link) owe(hasty bool) { l.owed, l.hasty = true, l.hasty || hasty || !l.lazy }
 
 // acknowledge sends an ack if it is time, and else sees to it that the edge is woken then.
 func (l *link) acknowledge() error {
@@ -40,8 +40,13 @@ func (l *link) ack() error {
 			continue
 		case a.GetSubscription() == 0:
 			a.Subscription, a.Rev = r.id, r.rev
-		default:
+		case l.lazy:
 			a.Also = append(a.Also, &tombolov1.Durable{Subscription: r.id, Rev: r.rev})
+		default:
+			one := &tombolov1.Ack{Subscription: r.id, Rev: r.rev, ReceivedBytes: l.received}
+			if err := l.send(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Ack{Ack: one}}); err != nil {
+				return err
+			}
 		}
 		r.moved = false
 	}

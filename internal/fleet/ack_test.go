@@ -80,6 +80,34 @@ func TestAcksWaitUnlessTheyMust(t *testing.T) {
 	}
 }
 
+// TestEagerAcks: a hub that does not know of acks that may wait gets one for each batch.
+func TestEagerAcks(t *testing.T) {
+	w := welcome()
+	w.GetWelcome().Capabilities = nil
+	messages := append([]*tombolov1.SyncResponse{w}, synced(t)[1:]...)
+	sent, err := play(t, oneEdge(t), append(messages, batch(11, false, put("a", 11)), batch(12, false, removeB(12)))...)
+	if want := []uint64{0, 9, 11, 12}; !errors.Is(err, io.EOF) || !slices.Equal(acks(sent), want) {
+		t.Errorf("acks are %d, want %d: %v", acks(sent), want, err)
+	}
+	e := oneEdge(t)
+	s := &script{t: t}
+	l := &link{e: e, stream: s, opened: func() {}}
+	for id := range uint32(3) {
+		e.replicas = append(e.replicas, &replica{id: id + 1, rev: 20 + uint64(id), moved: true})
+	}
+	if err := l.ack(); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range s.sent {
+		if len(m.GetAck().GetAlso()) > 0 {
+			t.Errorf("%v is of several positions", m)
+		}
+	}
+	if len(s.sent) != 3 {
+		t.Errorf("sent %v", s.sent)
+	}
+}
+
 func TestAnAckTellsAllPositionsAndBytes(t *testing.T) {
 	other := subscribe(tombolov1.Plan_PLAN_RESUME)
 	other.GetSubscription().Resource.Resource, other.GetSubscription().Id = "things", 2

@@ -33,6 +33,7 @@ type link struct {
 
 	welcomed bool
 	ranges   bool // the hub takes Ranges
+	lazy     bool // acks may wait, and be of several positions
 	live     bool // caught up with all of the scope
 	epoch    unique.Handle[string]
 	said     []*replica             // the Hello's positions, by their numbers; nil once they are answered

@@ -81,6 +81,7 @@ func oneEdge(t testing.TB) *edge {
 func welcome() *tombolov1.SyncResponse {
 	return &tombolov1.SyncResponse{Message: &tombolov1.SyncResponse_Welcome{Welcome: &tombolov1.Welcome{
 		Version: Version, Epoch: "e", Scope: []*tombolov1.Resource{{Resource: "pods"}},
+		Capabilities: []tombolov1.Capability{tombolov1.Capability_CAPABILITY_LAZY_ACKS},
 	}}}
 }
 

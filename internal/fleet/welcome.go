@@ -15,6 +15,7 @@ func (l *link) hello() *tombolov1.Hello {
 		h.Capabilities = []tombolov1.Capability{
 			tombolov1.Capability_CAPABILITY_ZSTD_PATCH, tombolov1.Capability_CAPABILITY_ZSTD_BATCH,
 			tombolov1.Capability_CAPABILITY_RANGES, tombolov1.Capability_CAPABILITY_RESUMED,
+			tombolov1.Capability_CAPABILITY_LAZY_ACKS,
 		}
 	}
 	if docs := l.e.f.documents.Load(); docs != nil {
@@ -56,6 +57,7 @@ func (l *link) welcome(w *tombolov1.Welcome) error {
 		l.epoch = l.said[0].pending.epoch // as the Hello's
 	}
 	l.ranges = !l.e.f.cfg.Whole && slices.Contains(w.GetCapabilities(), tombolov1.Capability_CAPABILITY_RANGES)
+	l.lazy = !l.e.f.cfg.Whole && slices.Contains(w.GetCapabilities(), tombolov1.Capability_CAPABILITY_LAZY_ACKS)
 	l.e.f.stats.opened()
 	l.e.replicas = slices.DeleteFunc(l.e.replicas, func(r *replica) bool { return r.pending.epoch != l.epoch })
 	for _, r := range w.GetScope() {

@@ -3,6 +3,7 @@ package inproc
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -138,14 +139,13 @@ func (r *relay) lead(hub string) {
 func asItIs(*tombolov1.Hello) {}
 
 // bySubscription makes a Hello that of an edge which does not know of resumes in the Welcome.
-func bySubscription(h *tombolov1.Hello) {
-	var left []tombolov1.Capability
-	for _, c := range h.GetCapabilities() {
-		if c != tombolov1.Capability_CAPABILITY_RESUMED {
-			left = append(left, c)
-		}
-	}
-	h.Capabilities = left
+func bySubscription(h *tombolov1.Hello) { without(h, tombolov1.Capability_CAPABILITY_RESUMED) }
+
+// eager makes a Hello that of an edge which does not know of acks that may wait.
+func eager(h *tombolov1.Hello) { without(h, tombolov1.Capability_CAPABILITY_LAZY_ACKS) }
+
+func without(h *tombolov1.Hello, gone tombolov1.Capability) {
+	h.Capabilities = slices.DeleteFunc(h.GetCapabilities(), func(c tombolov1.Capability) bool { return c == gone })
 }
 
 // untold makes a Hello that of an edge which does not say what it holds, but for how far it is.

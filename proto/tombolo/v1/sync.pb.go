@@ -51,6 +51,9 @@ const (
 	Capability_CAPABILITY_RANGES Capability = 3
 	// The Welcome may say which positions are resumed as they stand: Welcome.resumed.
 	Capability_CAPABILITY_RESUMED Capability = 4
+	// Acks may wait and be of several positions, and the edge may send a Report. Without it the edge acknowledges every batch
+	// at once, each position by an Ack of its own, and no batch is prompt.
+	Capability_CAPABILITY_LAZY_ACKS Capability = 5
 )
 
 // Enum value maps for Capability.
@@ -61,6 +64,7 @@ var (
 		2: "CAPABILITY_ZSTD_BATCH",
 		3: "CAPABILITY_RANGES",
 		4: "CAPABILITY_RESUMED",
+		5: "CAPABILITY_LAZY_ACKS",
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED": 0,
@@ -68,6 +72,7 @@ var (
 		"CAPABILITY_ZSTD_BATCH":  2,
 		"CAPABILITY_RANGES":      3,
 		"CAPABILITY_RESUMED":     4,
+		"CAPABILITY_LAZY_ACKS":   5,
 	}
 )
 
@@ -1381,7 +1386,8 @@ type Batch struct {
 	Frame []byte `protobuf:"bytes,6,opt,name=frame,proto3" json:"frame,omitempty"`
 	// The size of that message, at most 16 MiB. A frame that holds more or less is refused, and ends the session.
 	FramedSize uint32 `protobuf:"varint,7,opt,name=framed_size,json=framedSize,proto3" json:"framed_size,omitempty"`
-	// The edge is to acknowledge as soon as the batch is durable. Else it may take its time, see Ack.
+	// Only with CAPABILITY_LAZY_ACKS: the edge is to acknowledge as soon as the batch is durable. Else it may take its time,
+	// see Ack.
 	Prompt bool `protobuf:"varint,8,opt,name=prompt,proto3" json:"prompt,omitempty"`
 	// Of a catch-up: how many objects are still to come behind this batch, to show how far it is.
 	Remaining     uint64 `protobuf:"varint,9,opt,name=remaining,proto3" json:"remaining,omitempty"`
@@ -1905,8 +1911,8 @@ func (x *Checkpoint) GetLost() *Loss {
 // that moved without an operation are not reported.
 //
 // An ack is due at once for a batch that is prompt or belongs to a catch-up, for a checkpoint that ends one, and when 16 KiB
-// or more have come since the last; else within ten seconds, so that what happens now and then costs no more than one
-// ack in that time, for all subscriptions together.
+// or more have come since the last; else, with CAPABILITY_LAZY_ACKS, within ten seconds, so that what happens now and then
+// costs no more than one ack in that time, for all subscriptions together.
 type Ack struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	Subscription uint32                 `protobuf:"varint,1,opt,name=subscription,proto3" json:"subscription,omitempty"`
@@ -1914,7 +1920,7 @@ type Ack struct {
 	// All bytes of messages that the edge has taken off the stream in this session, as they were encoded, dropped ones
 	// included. An ack with subscription 0 reports nothing else.
 	ReceivedBytes uint64 `protobuf:"varint,3,opt,name=received_bytes,json=receivedBytes,proto3" json:"received_bytes,omitempty"`
-	// Further positions.
+	// Only with CAPABILITY_LAZY_ACKS: further positions.
 	Also          []*Durable `protobuf:"bytes,4,rep,name=also,proto3" json:"also,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2032,7 +2038,7 @@ func (x *Durable) GetRev() uint64 {
 }
 
 // Report tells the hub what it can't know, for status. An edge sends it when something of it has changed, once a minute
-// at most.
+// at most. Only with CAPABILITY_LAZY_ACKS.
 type Report struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the edge holds.
@@ -3283,14 +3289,15 @@ const file_tombolo_v1_sync_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"E\n" +
 	"\x05Drain\x12$\n" +
 	"\x0eretry_after_ms\x18\x01 \x01(\rR\fretryAfterMs\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason*\x8d\x01\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason*\xa7\x01\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15CAPABILITY_ZSTD_PATCH\x10\x01\x12\x19\n" +
 	"\x15CAPABILITY_ZSTD_BATCH\x10\x02\x12\x15\n" +
 	"\x11CAPABILITY_RANGES\x10\x03\x12\x16\n" +
-	"\x12CAPABILITY_RESUMED\x10\x04*b\n" +
+	"\x12CAPABILITY_RESUMED\x10\x04\x12\x18\n" +
+	"\x14CAPABILITY_LAZY_ACKS\x10\x05*b\n" +
 	"\x04Plan\x12\x14\n" +
 	"\x10PLAN_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vPLAN_RESUME\x10\x01\x12\x10\n" +
