@@ -148,6 +148,9 @@ func (u *subscription) inventory(inv *tombolov1.Inventory) error {
 	if err := u.mayDisagree(); err != nil {
 		return err
 	}
+	if u.isBlind() && u.have.rev > 0 && u.have.view == u.view.Hash() {
+		return u.dispute()
+	}
 	if err := u.disagreed(inv.GetReason()); err != nil {
 		return err
 	}

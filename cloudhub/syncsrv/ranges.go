@@ -28,6 +28,9 @@ func (u *subscription) ranges(m *tombolov1.Ranges) error {
 	if err := u.mayDisagree(); err != nil {
 		return err
 	}
+	if u.isBlind() && u.have.rev > 0 && u.have.view == u.view.Hash() {
+		return u.dispute()
+	}
 	theirs, err := delta.ParseRanges(m.GetSums())
 	if err != nil {
 		return status.Errorf(codes.InvalidArgument, "%s: ranges: %v", u.gr, err)

@@ -81,6 +81,7 @@ const (
 	reconciling              // sending what differs from the inventory
 	confirming               // waiting until the edge agrees or sends an inventory
 	live                     // sending events
+	disputed                 // the log has lost the cloud, and says otherwise than the edge: until it follows again
 )
 
 const (
@@ -241,6 +242,8 @@ func (u *subscription) plan(ctx context.Context) error {
 	switch {
 	case seen > u.log.Rev() && !u.rewound:
 		return u.waitFor(ctx, seen) // older versions are sent to no edge but one that has seen another history
+	case seen > 0 && u.isBlind() && (u.rewound || have.view == u.view.Hash() && u.differs(have)):
+		return u.dispute()
 	case seen > 0 && (u.rewound || have.view != u.view.Hash()):
 		u.phase = awaiting
 		return u.announce(tombolov1.Plan_PLAN_RECONCILE, "")
@@ -302,6 +305,8 @@ func (u *subscription) step(ctx context.Context) (bool, error) {
 		return u.stepCatchup()
 	case live:
 		return u.stepLive(ctx)
+	case disputed:
+		return false, u.settle(ctx)
 	default:
 		return false, nil
 	}

@@ -130,7 +130,7 @@ func (s *session) sendBulk(ctx context.Context) error {
 			return nil
 		}
 		u := subs[(s.next+i)%len(subs)]
-		if u.phase != changing && u.phase != reconciling {
+		if !u.hasBulk() {
 			continue
 		}
 		if _, err := u.step(ctx); err != nil {
@@ -142,9 +142,11 @@ func (s *session) sendBulk(ctx context.Context) error {
 
 // hasBulk tells whether a bulk turn has something to send.
 func (s *session) hasBulk() bool {
-	return s.documentsDue() || slices.ContainsFunc(s.subs, func(u *subscription) bool {
-		return u.phase == changing || u.phase == reconciling
-	})
+	return s.documentsDue() || slices.ContainsFunc(s.subs, (*subscription).hasBulk)
+}
+
+func (u *subscription) hasBulk() bool {
+	return u.phase == changing || u.phase == reconciling || u.phase == disputed && u.dirty.Load()
 }
 
 // sayLost tells the edge at once when the hub has lost sight of the cloud, or sees it again.

@@ -22,6 +22,7 @@ func (s *session) subscription(m *tombolov1.Subscription) error {
 		s.c.log.Info("the hub has to wait", "resource", gr, "reason", m.GetReason())
 		if r := s.c.replicas[gr]; r != nil {
 			r.setLive(false, s.c.lastHeard())
+			r.waits = true
 			r.need.pause()
 		}
 		if m.GetUnavailable() {
@@ -50,6 +51,7 @@ func (s *session) subscription(m *tombolov1.Subscription) error {
 	}
 	s.ids[m.GetId()], s.numbers[r] = r, m.GetId()
 	r.step.release()
+	r.waits = false
 	s.c.loaded(gr)
 	switch m.GetPlan() {
 	case tombolov1.Plan_PLAN_RESUME:

@@ -96,7 +96,7 @@ func (s *session) recovered() {
 // useless tells whether the hub can't keep any resource current: it has lost the cloud, or has no state of its own.
 func (s *session) useless() bool {
 	for _, r := range s.c.replicas {
-		if r.step.open || r.live && !r.lost {
+		if r.step.open && !r.waits || r.live && !r.lost {
 			return false
 		}
 	}

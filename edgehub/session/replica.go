@@ -27,6 +27,7 @@ type replica struct {
 	step    step
 	live    bool // caught up, in this session
 	lost    bool // the hub itself has lost sight of the cloud; see setLive and setLost
+	waits   bool // for the hub, in this session, to make another plan
 	asked   bool // an inventory was sent, in this session, that was not answered yet
 	// inventories counts those in a row, in this session, that led to nothing.
 	inventories int

@@ -55,7 +55,7 @@ func (s *session) begin() {
 	s.opened()
 	s.openDesk()
 	for _, r := range s.c.replicas {
-		r.live, r.lost, r.asked, r.sums, r.need, r.missed, r.inventories = false, false, false, nil, nil, nil, 0
+		r.live, r.lost, r.waits, r.asked, r.sums, r.need, r.missed, r.inventories = false, false, false, false, nil, nil, nil, 0
 		r.step.release()
 	}
 }
