@@ -29,10 +29,14 @@ func (h *History) judgeLocked(resource string, out *report) {
 				shown[s.era] = append(shown[s.era], s)
 				continue
 			}
-			old, fresh := s, s
-			old.to, fresh.from = s.seam.at, s.seam.at
-			shown[s.era-1], shown[s.era] = append(shown[s.era-1], old), append(shown[s.era], fresh)
-			h.untold = append(h.untold, fmt.Sprintf("%s of %s at %d: %s", s.r.cfg.Name, resource, s.seam.position, &s.r.log[s.seam.at]))
+			rest := s
+			for _, step := range s.seam.steps {
+				old := rest
+				old.to, rest.from = step.at, step.at
+				shown[step.from] = append(shown[step.from], old)
+				h.untold = append(h.untold, fmt.Sprintf("%s of %s at %d: %s", s.r.cfg.Name, resource, step.position, &s.r.log[step.at]))
+			}
+			shown[s.era] = append(shown[s.era], rest)
 		}
 	}
 	j.floors = j.newFloors(shown)
@@ -150,7 +154,7 @@ func (j *judge) step(part stretch, era int, before []path, p *projection) path {
 	next := path{cost: j.faults(part, era, p), from: from}
 	if next.cost > 0 {
 		if next.seam = j.findSeam(part, era); next.seam != nil {
-			next.cost, next.from = 0, cheapest(before[:era])
+			next.cost, next.from = 0, cheapest(before[:next.seam.steps[0].from+1])
 		}
 	}
 	next.cost += before[next.from].cost

@@ -1,42 +1,92 @@
 package guarantee
 
-// seam is where a reader, without being told, was carried over from a history that a restore ended to the one that the
+import (
+	"maps"
+	"slices"
+)
+
+// seam is how a reader, without being told, was carried over from a history that a restore ended to the one that the
 // cloud went on with, in such a way that nobody can tell: from its position, all that differs came behind that position.
+// That may have happened to it at several restores.
 type seam struct {
-	at       int    // in the log: the first thing of the later history
-	position uint64 // of the reader before that
-	truth    *timeline
+	steps []seamStep // in the order of the log; at least one
+	truth *timeline
 }
 
-// findSeam looks for the place in a stretch at which a reader may have been carried over into the history era; nil when
-// there is none. What is shown from there on is held against the old history up to the reader's position, and the new
-// one behind it.
+// seamStep is a place at which a reader goes on with another history.
+type seamStep struct {
+	at       int    // in the log: the first thing of the later history
+	from     int    // the history before
+	position uint64 // of the reader before that
+}
+
+// seamSearch looks for the places in a stretch at which a reader may have been carried over.
+type seamSearch struct {
+	j   *judge
+	s   stretch
+	era int // of the end
+}
+
+// findSeam looks for a way in which a reader may have been carried over, within a stretch, into the history era; nil when
+// there is none. What is shown from a place on is held against the old history up to the reader's position there, and the
+// new one behind it.
 func (j *judge) findSeam(s stretch, era int) *seam {
-	if s.r.cfg.Source || !s.r.cfg.Coalesced || era == 0 {
+	if s.r.cfg.Source || !s.r.cfg.Coalesced {
 		return nil
 	}
-	var v view
-	for i := s.from; i < s.to; i++ {
-		o := &s.r.log[i]
-		after := o.seq > j.h.restores[era-1].seq && v.objects != nil && v.initial == nil
-		if after && o.kind == event && j.truths[era-1].at(o.obj.Key, o.obj.RV) == nil {
-			found := &seam{at: i, position: v.position, truth: j.sewn(era, v.position)}
-			s.seam, s.era, s.moves = found, era, true
-			var out report
-			newTracker(s, newProjection(found.truth, s.r.cfg.Match), j.forecast[era], &out).run()
-			if len(out.violations) > 0 {
-				return nil
-			}
+	for first := era - 1; first >= 0; first-- {
+		search := &seamSearch{j: j, s: s, era: era}
+		sm := &seam{truth: j.truths[first]}
+		if found := search.from(sm, j.found[first], first, s.from, view{}); found != nil {
 			return found
 		}
-		v.apply(o)
 	}
 	return nil
 }
 
-// sewn is the history before a restore up to a position, and the one after it from there.
-func (j *judge) sewn(era int, position uint64) *timeline {
-	old, fresh := j.found[era-1], j.found[era]
+// from goes on at a place in the log, where the reader holds v and goes by the history cur, of which found is the evidence.
+func (q *seamSearch) from(sm *seam, found map[string]*evidence, cur, at int, v view) *seam {
+	for i := at; i < q.s.to && cur < q.era; i++ {
+		o := &q.s.r.log[i]
+		after := o.seq > q.j.h.restores[cur].seq && v.objects != nil && v.initial == nil
+		if after && o.kind == event && sm.truth.at(o.obj.Key, o.obj.RV) == nil {
+			return q.step(sm, found, cur, i, v)
+		}
+		v.apply(o)
+	}
+	if cur < q.era || len(sm.steps) == 0 {
+		return nil
+	}
+	s := q.s
+	s.seam, s.era, s.moves = sm, q.era, true
+	var out report
+	newTracker(s, newProjection(sm.truth, s.r.cfg.Match), q.j.forecast[q.era], &out).run()
+	if len(out.violations) > 0 {
+		return nil
+	}
+	return sm
+}
+
+// step has the reader go on with a later history at a place in the log: the last one that leads to the end. That may be one
+// that had not begun yet, when nothing that the reader is shown up to there was lost with what is between.
+func (q *seamSearch) step(sm *seam, found map[string]*evidence, cur, at int, v view) *seam {
+	for next := q.era; next > cur; next-- {
+		sewn := q.j.sewn(found, next, v.position)
+		longer := &seam{steps: append(slices.Clip(sm.steps), seamStep{at: at, from: cur, position: v.position})}
+		longer.truth, _ = newTimeline(sewn, q.j.h.headLocked(next))
+		held := v
+		held.objects = maps.Clone(v.objects)
+		held.apply(&q.s.r.log[at])
+		if whole := q.from(longer, sewn, next, at+1, held); whole != nil {
+			return whole
+		}
+	}
+	return nil
+}
+
+// sewn is the history old up to a position, and the one of an era from there.
+func (j *judge) sewn(old map[string]*evidence, era int, position uint64) map[string]*evidence {
+	fresh := j.found[era]
 	found := map[string]*evidence{}
 	of := func(key string) *evidence {
 		if found[key] == nil {
@@ -74,8 +124,7 @@ func (j *judge) sewn(era int, position uint64) *timeline {
 		}
 	}
 	j.endLost(found, fresh)
-	t, _ := newTimeline(found, j.h.headLocked(era))
-	return t
+	return found
 }
 
 // endLost says of what is there in the old history, and not at all or no more in the new one, that it is gone at some time.
