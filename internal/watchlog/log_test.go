@@ -287,3 +287,28 @@ func TestReaderOfALogThatIsNotReady(t *testing.T) {
 		t.Fatalf("first state at %d from %d with %d", l.Rev(), l.Oldest(), l.Snapshot().Len())
 	}
 }
+
+// A late event that has left the window was missed by whoever was at its position before: they may not go on there.
+func TestPositionOfALateEventThatLeftTheWindowIsCompacted(t *testing.T) {
+	for _, hot := range []bool{true, false} {
+		l := loaded(t, 10, Config{MaxEvents: 2}, pod{"ns", "a", "u1", "n", "x", 5}, pod{"ns", "b", "u2", "n", "x", 6})
+		commit(t, l, l.Snapshot().Plan([]Op{{Key: "ns/a", Rev: 12}}, 12))
+		commit(t, l, l.Snapshot().Plan([]Op{{Key: "ns/b", Rev: 12}}, 12)) // late: the log was at 12
+		if hot {
+			commit(t, l, l.Snapshot().Plan([]Op{pod{"ns", "c", "u3", "n", "x", 13}.op(t, l.Decoder())}, 13))
+			commit(t, l, l.Snapshot().Plan([]Op{pod{"ns", "d", "u4", "n", "x", 14}.op(t, l.Decoder())}, 14))
+		}
+		r, err := l.NewReader(12, make(Signal, 1))
+		if hot {
+			if !errors.Is(err, ErrCompacted) {
+				t.Errorf("a watch from 12 without the deletion of b: %v", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "resumed", drain(t, r, 4), []string{"DELETED ns/b@12/12"})
+		r.Close()
+	}
+}

@@ -30,7 +30,7 @@ const (
 	// scanLimit bounds the events that one Read looks at without an index, so that no lock is held long.
 	scanLimit = 4096
 	// maxTerms is how many terms a reader may be of; one with more reads everything.
-	maxTerms = 32
+	maxTerms = 256
 )
 
 // NewReader returns a reader of the events behind position after. wake, nil for nobody, is woken when there may be something
@@ -45,6 +45,9 @@ func (l *Log) NewReader(after uint64, wake Waker, terms ...Term) (*Reader, error
 	}
 	if err := l.win.check(after); err != nil {
 		return nil, err
+	}
+	if after == l.win.torn && l.Rev() > after {
+		return nil, fmt.Errorf("%w: of %d not all is in the window any more", ErrCompacted, after)
 	}
 	if rev := l.Rev(); after > rev && after <= l.foreign {
 		return nil, fmt.Errorf("%w: %d is of another history, this one is at %d", ErrCompacted, after, rev)

@@ -13,6 +13,7 @@ type window struct {
 	events []*Event // hot
 	first  uint64   // number of the oldest event; 0 while no event was ever there
 	floor  uint64   // the smallest position that can be watched from
+	torn   uint64   // position of the last late event that was dropped: who was there before it has not seen it
 	bytes  int64    // what the events cost, see Event.cost and packedCost
 	// hotBytes is what the hot events cost.
 	hotBytes int64
@@ -128,11 +129,17 @@ func (w *window) drop() {
 	if w.packed.n == 0 {
 		e := w.popHot()
 		w.floor = max(w.floor, e.Rev)
+		if e.Late {
+			w.torn = e.Rev
+		}
 		w.first++
 		return
 	}
 	p := w.packed.pop()
 	w.floor = max(w.floor, p.rev)
+	if p.late {
+		w.torn = p.rev
+	}
 	w.first++
 	w.bytes -= packedCost
 	if p.typ != Added {
