@@ -41,7 +41,11 @@ func edgeRevokeCommand() *cobra.Command {
 			}
 			v := enroll.NewRevocation(args[0], reason, time.Now(), last)
 			v.By = whoami()
-			return r.Revoke(c.Context(), v)
+			if err := r.Revoke(c.Context(), v); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "edge %s: what was issued before %s is barred\n", v.Edge, v.Before.UTC().Format(time.RFC3339))
+			return err
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "why, for those who read the list")

@@ -53,13 +53,15 @@ func (o *registerOptions) inside(embedded string) {
 
 func (o *registerOptions) given() bool { return *o != (registerOptions{}) }
 
-// open returns the register.
-func (o *registerOptions) open(kubeconfig string) (register, error) {
+// open returns the register. Its directory is made if create is set; else it must be there.
+func (o *registerOptions) open(kubeconfig string, create bool) (register, error) {
 	switch {
 	case o.dir != "" && o.namespace != "":
 		return nil, errors.New("--register and --register-namespace exclude each other")
-	case o.dir != "":
+	case o.dir != "" && create:
 		return directory.New(o.dir)
+	case o.dir != "":
+		return directory.Open(o.dir)
 	case o.namespace != "":
 		rc, err := restConfig(kubeconfig)
 		if err != nil {

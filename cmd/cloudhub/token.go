@@ -33,7 +33,7 @@ func (r *registered) add(c *cobra.Command) {
 	c.Flags().StringVar(&r.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster of --register-namespace; in a pod, none means the pod's own")
 }
 
-func (r *registered) open() (register, error) { return r.register.open(r.kubeconfig) }
+func (r *registered) open() (register, error) { return r.register.open(r.kubeconfig, false) }
 
 // tokenOptions are the flags of cloudhub token create.
 type tokenOptions struct {

@@ -81,11 +81,14 @@ func (o *trustOptions) build(cfg *tls.Config, kubeconfig string, logger *slog.Lo
 	if err != nil {
 		return nil, fmt.Errorf("--hub-ca: %w", err)
 	}
+	if err := checkOwn(cfg, hubs.Pool(), time.Now()); err != nil {
+		logger.Error("edges will refuse this hub until its certificate is replaced", "file", o.certificates.Cert, "err", err)
+	}
 	gate := identity.Config{
 		TLS: cfg, Authorities: authorities.Pool, Pins: hubs.Certificates, Audit: t.lines, Logger: logger, Metrics: reg,
 	}
 	if o.register.given() {
-		if t.keep, err = o.register.open(kubeconfig); err != nil {
+		if t.keep, err = o.register.open(kubeconfig, true); err != nil {
 			return nil, err
 		}
 		gate.Standings = []identity.Standing{t.revoked}
@@ -126,11 +129,20 @@ func (o *trustOptions) server(t *trust, hubs *pki.Bundle, reg prometheus.Registe
 	return enroll.New(cfg)
 }
 
+// sayEvery is how often the same trouble with the register is said.
+const sayEvery = time.Minute
+
 // run keeps up with revocations until ctx ends.
 func (t *trust) run(ctx context.Context) error {
 	if t.keep != nil && t.gate != nil {
+		var said string
+		var at time.Time
 		t.keep.Follow(ctx, t.revoke, func(err error) {
-			t.logger.Error("revocations can't be read, those known stay in force", "err", err)
+			if err.Error() == said && time.Since(at) < sayEvery {
+				return
+			}
+			said, at = err.Error(), time.Now()
+			t.logger.Error("revocations can't be read: those known stay in force, and a hub that knows none yet lets nobody in", "err", err)
 		})
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -29,6 +30,23 @@ type Register struct{ dir string }
 func New(dir string) (*Register, error) {
 	for _, sub := range []string{"tokens", "revoked"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+			return nil, fmt.Errorf("register: %w", err)
+		}
+	}
+	return &Register{dir: dir}, nil
+}
+
+// ErrNone is returned for a directory that is no register.
+var ErrNone = errors.New("there is no register")
+
+// Open returns the register in a directory. ErrNone when there is none: what is written to a place that no hub looks at would
+// have no effect.
+func Open(dir string) (*Register, error) {
+	for _, sub := range []string{"tokens", "revoked"} {
+		switch info, err := os.Stat(filepath.Join(dir, sub)); {
+		case errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir():
+			return nil, fmt.Errorf("%w in %s, which a hub makes when it starts", ErrNone, dir)
+		case err != nil:
 			return nil, fmt.Errorf("register: %w", err)
 		}
 	}
@@ -220,17 +238,32 @@ func (r *Register) put(path string, v any) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// write writes a temporary file, for its owner alone, and makes it durable.
+// write writes a temporary file, for the owner of the directory alone, and makes it durable.
 func write(dir string, data []byte) (path string, err error) {
 	f, err := os.CreateTemp(dir, ".new-*")
 	if err != nil {
 		return "", err
 	}
 	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err = errors.Join(err, giveToOwner(f, dir), f.Sync(), f.Close()); err != nil {
 		return "", errors.Join(err, os.Remove(f.Name()))
 	}
 	return f.Name(), nil
+}
+
+// giveToOwner has a file belong to whom the directory does, when root writes it: a hub of another user must be able to read it.
+func giveToOwner(f *os.File, dir string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && (owner.Uid != 0 || owner.Gid != 0) {
+		return f.Chown(int(owner.Uid), int(owner.Gid))
+	}
+	return nil
 }
 
 // syncDir makes names in a directory durable, where the system can do that.
