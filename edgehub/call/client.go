@@ -56,6 +56,7 @@ func (c *Client) carry(w http.ResponseWriter, r *http.Request, within bool) erro
 	defer c.metrics.inFlight.Dec()
 	ctx, cancel := context.WithCancelCause(r.Context())
 	x := &exchange{c: c, w: w, rc: http.NewResponseController(w), r: r, cancel: cancel}
+	x.drained.Store(true)
 	defer x.end()
 	if err := x.open(ctx, conn, head); err != nil {
 		if status.Code(err) == codes.Unavailable {

@@ -29,7 +29,8 @@ type exchange struct {
 	trailer  bool // the stream has ended, so that there is a trailer
 
 	uploads  sync.WaitGroup
-	uploaded atomic.Bool           // the body was sent to its end
+	drained  atomic.Bool           // the body was read to its end, or is read by nobody
+	uploaded atomic.Bool           // and sent
 	readErr  atomic.Pointer[error] // what kept it from being read to its end
 }
 
@@ -45,6 +46,7 @@ func (x *exchange) open(ctx context.Context, conn grpc.ClientConnInterface, head
 	switch {
 	case x.r.Body != nil && x.r.Body != http.NoBody && x.r.ContentLength != 0:
 		_ = x.rc.EnableFullDuplex() // HTTP/2 always is
+		x.drained.Store(false)
 		x.uploads.Go(x.upload)
 		return nil
 	case upgrades(x.r):
@@ -95,6 +97,9 @@ func (x *exchange) send(from io.Reader) error {
 	defer frames.Put(buf)
 	for {
 		n, err := from.Read(*buf)
+		if errors.Is(err, io.EOF) {
+			x.drained.Store(true)
+		}
 		if n > 0 {
 			data := &tombolov1.CallRequest{Message: &tombolov1.CallRequest_Data{Data: (*buf)[:n]}}
 			if err := x.stream.Send(data); err != nil {
@@ -191,11 +196,15 @@ func (x *exchange) receive() ([]byte, error) {
 	return d.Data, nil
 }
 
-// end ends the call and waits for the upload.
+// end ends the call and waits for the upload. What ends a read of the body that waits for the client ends, with HTTP/1,
+// the context of the connection's requests as well: of those to come too, so that there must be none.
 func (x *exchange) end() {
 	x.cancel(nil)
-	if !x.uploaded.Load() && !x.hijacked {
-		_ = x.rc.SetReadDeadline(time.Unix(1, 0)) // ends a read of the body that waits for the client
+	if !x.drained.Load() && !x.hijacked {
+		if x.answer == nil && x.r.ProtoMajor == 1 {
+			x.w.Header().Set("Connection", "close") // with an answer, writeHeader has said so
+		}
+		_ = x.rc.SetReadDeadline(time.Unix(1, 0))
 	}
 	x.uploads.Wait()
 }
