@@ -53,29 +53,28 @@ func (s *Server) MaxStreams() uint32 { return uint32(s.cfg.MaxPerEdge) + 32 }
 
 // Call carries one request.
 func (s *Server) Call(stream tombolov1.CallService_CallServer) error {
-	ctx := stream.Context()
 	if s.cfg.Identity.Insecure {
 		claim, err := readClaim(stream)
 		if err != nil {
 			return err
 		}
-		edge, err := s.cfg.Identity.Edge(ctx, claim.GetEdge())
+		edge, err := s.cfg.Identity.Edge(stream.Context(), claim.GetEdge())
 		if err != nil {
 			return err
 		}
-		return s.enter(ctx, edge, func() error { return s.carry(stream, edge, claim) })
+		return s.enter(stream, edge, func() error { return s.carry(stream, edge, claim) })
 	}
 	// Nothing is read of what an edge sends beyond what it may: gRPC holds what has come of a message until all of it is there.
-	edge, err := s.cfg.Identity.Edge(ctx, "")
+	edge, err := s.cfg.Identity.Edge(stream.Context(), "")
 	if err != nil {
 		return err // it was written down, as far as there is somebody to tell of
 	}
-	return s.enter(ctx, edge, func() error {
+	return s.enter(stream, edge, func() error {
 		claim, err := readClaim(stream)
 		if err != nil {
 			return err
 		}
-		if _, err := s.cfg.Identity.Edge(ctx, claim.GetEdge()); err != nil {
+		if _, err := s.cfg.Identity.Edge(stream.Context(), claim.GetEdge()); err != nil {
 			return err
 		}
 		return s.carry(stream, edge, claim)
@@ -83,11 +82,11 @@ func (s *Server) Call(stream tombolov1.CallService_CallServer) error {
 }
 
 // enter serves a call of an edge, if there is room for it.
-func (s *Server) enter(ctx context.Context, edge string, serve func() error) error {
+func (s *Server) enter(stream tombolov1.CallService_CallServer, edge string, serve func() error) error {
 	leave, err := s.gate.enter(edge)
 	if err != nil {
 		s.metrics.refused.Inc()
-		s.turnedAway(ctx, edge, err)
+		s.turnedAway(stream.Context(), edge, err)
 		return err
 	}
 	defer leave()

@@ -141,7 +141,7 @@ func (a *adversary) callsAsSomebodyElse(t *testing.T) {
 		}
 		got.line.stillOpen(name) // a client of the edge may have sent it
 	}
-	a.awaitAudit("call", "thief", "refused", "can't act as somebody else")
+	a.awaitRefusal("call", "thief", "can't act as somebody else")
 	for what, fields := range map[string][]string{
 		"hidden from the check": {"Connection", "Impersonate-User", "Impersonate-User", "admin"},
 		"a front proxy":         {"X-Remote-User", "admin", "X-Remote-Group", "system:masters", "x-remote-extra-a", "b"},
@@ -186,7 +186,7 @@ func (a *adversary) callsOutside(t *testing.T) {
 		wantCode(t, fmt.Sprintf("%.60q", uri), got.err, codes.InvalidArgument, codes.ResourceExhausted)
 		got.line.stillOpen(uri)
 	}
-	a.awaitAudit("call", "thief", "refused", "the path has a segment . or ..")
+	a.awaitRefusal("call", "thief", "the path has a segment . or ..")
 	for _, uri := range []string{
 		"/api//v1/namespaces/calls-default/secrets", "/api/v1/namespaces/calls-default%2fsecrets", "/api/v1/namespaces/calls-default/secrets/foreign%00",
 		"/metrics", "/debug/pprof/", "/logs/", "/api/v1/secrets", "/api/v1/watch/secrets", "/api/v1/namespaces/calls-hub/secrets/authority",
@@ -277,7 +277,7 @@ func (a *adversary) callsOutOfPlace(t *testing.T) {
 	} {
 		wantCode(t, what, c.err, c.code)
 		defer c.line.awaitClosed(what)
-		a.awaitAudit(c.action, "thief", "refused", c.say)
+		a.awaitRefusal(c.action, "thief", c.say)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -255,7 +256,8 @@ func (a *adversary) slow() {
 		all.Go(func() {
 			_ = c.SetReadDeadline(time.Now().Add(patience))
 			_, err := io.Copy(io.Discard, c)
-			if t, ok := err.(net.Error); ok && t.Timeout() {
+			var late net.Error
+			if errors.As(err, &late) && late.Timeout() {
 				a.t.Error("a connection that does not go on is kept for ever")
 			}
 		})

@@ -196,7 +196,7 @@ func (a *adversary) badRequests() {
 		wantCode(a.t, what, err, codes.InvalidArgument)
 		defer l.awaitClosed(what)
 	}
-	a.awaitAudit("renew", "thief", "refused", "is not signed by its key")
+	a.awaitRefusal("renew", "thief", "is not signed by its key")
 }
 
 // tokens tries what others' tokens, and its own, are good for.
@@ -207,7 +207,7 @@ func (a *adversary) tokens(nobody *adversary) {
 	_, l, err := a.join(others, request)
 	wantCode(a.t, "another edge's token with one's own certificate", err, codes.PermissionDenied)
 	defer l.awaitClosed("another edge's token")
-	a.awaitAudit("join", "edge-1", "refused", "the token is not for edge thief")
+	a.awaitRefusal("join", "edge-1", "the token is not for edge thief")
 
 	own := a.site.tokenText("thief")
 	for range 2 { // a lost answer is no misfortune
@@ -218,14 +218,14 @@ func (a *adversary) tokens(nobody *adversary) {
 	_, l, err = nobody.join(own, signingRequest(a.t, freshKey(a.t, elliptic.P256()), x509.CertificateRequest{}))
 	wantCode(a.t, "a token that another key has used", err, codes.PermissionDenied)
 	defer l.awaitClosed("a used token")
-	a.awaitAudit("join", "thief", "refused", "used already, for another key")
+	a.awaitRefusal("join", "thief", "used already, for another key")
 
 	short := a.site.tokenText("thief", "--ttl", "1s")
 	time.Sleep(1100 * time.Millisecond) // the token's life
 	_, l, err = nobody.join(short, request)
 	wantCode(a.t, "an expired token", err, codes.PermissionDenied)
 	defer l.awaitClosed("an expired token")
-	a.awaitAudit("join", "thief", "refused", "the token expired")
+	a.awaitRefusal("join", "thief", "the token expired")
 
 	id, secret, _ := strings.Cut(own, ".")
 	for what, token := range map[string]string{
@@ -251,7 +251,7 @@ func (a *adversary) guesses() {
 		_, _, err := a.join("aaaaaaaaaaaaaaaa."+strings.Repeat("A", 43), request)
 		if status.Code(err) == codes.ResourceExhausted {
 			a.t.Logf("%d guesses", n)
-			a.awaitAudit("join", "", "refused", "too many failed attempts")
+			a.awaitRefusal("join", "", "too many failed attempts")
 			return
 		}
 		wantCode(a.t, "a guess", err, codes.PermissionDenied)
@@ -273,11 +273,11 @@ func TestAnExpiredOrOutdatedCertificateIsGoodForLittle(t *testing.T) {
 		defer l.awaitClosed("expired: " + method)
 		wantCode(t, "expired: "+method, l.bytes(method, nil), codes.Unauthenticated)
 	}
-	a.awaitAudit("connect", "thief", "refused", "the certificate has expired")
+	a.awaitRefusal("connect", "thief", "the certificate has expired")
 	_, l, err := a.renew(signingRequest(t, fresh, x509.CertificateRequest{}))
 	wantCode(t, "expired, for another key", err, codes.PermissionDenied)
 	defer l.awaitClosed("expired, for another key")
-	a.awaitAudit("renew", "thief", "refused", "for the same key only")
+	a.awaitRefusal("renew", "thief", "for the same key only")
 
 	renewed, _, err := a.renew(signingRequest(t, key, x509.CertificateRequest{}))
 	if err != nil {
@@ -297,5 +297,5 @@ func TestAnExpiredOrOutdatedCertificateIsGoodForLittle(t *testing.T) {
 		defer l.awaitClosed("replaced: " + method)
 		wantCode(t, "replaced: "+method, l.bytes(method, nil), codes.PermissionDenied)
 	}
-	a.awaitAudit("connect", "thief", "refused", "a newer certificate of the edge is in use")
+	a.awaitRefusal("connect", "thief", "a newer certificate of the edge is in use")
 }

@@ -4,29 +4,17 @@ package e2e
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/encoding/gzip"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tombolo-sync/tombolo/internal/guarantee"
-	"github.com/tombolo-sync/tombolo/internal/pki/pkitest"
 	tombolov1 "github.com/tombolo-sync/tombolo/proto/tombolo/v1"
 )
 
@@ -219,7 +207,7 @@ func (a *adversary) names(t *testing.T) {
 		k := a.talk(sayHello(greeting(c.name)))
 		defer k.line.awaitClosed(what)
 		wantCode(t, what, k.end(), c.code)
-		a.awaitAudit("connect", "thief", "refused", c.said)
+		a.awaitRefusal("connect", "thief", c.said)
 	}
 	k := a.talk(sayHello(greeting("")))
 	k.settled("pods", "secrets", "configmaps") // its own name, from the certificate
@@ -266,7 +254,7 @@ func (a *adversary) widening(t *testing.T) {
 	k.say(demand(many...))
 	wantCode(t, "501 resources", k.end(), codes.InvalidArgument)
 	k.line.awaitClosed("501 resources")
-	a.awaitAudit("session", "thief", "refused", "501 resources are wanted")
+	a.awaitRefusal("session", "thief", "501 resources are wanted")
 }
 
 // positions claims another edge's positions: its views, revisions and digests.
@@ -420,7 +408,7 @@ func (a *adversary) outOfPlace(t *testing.T) {
 	} {
 		defer k.line.awaitClosed(what)
 		wantCode(t, what, k.end(), codes.InvalidArgument)
-		a.awaitAudit("session", "thief", "refused", "")
+		a.awaitRefusal("session", "thief", "")
 	}
 	needs := greeting("thief")
 	needs.Capabilities = nil
@@ -428,124 +416,4 @@ func (a *adversary) outOfPlace(t *testing.T) {
 	k.say(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Need{Need: &tombolov1.Need{Subscription: 1}}})
 	wantCode(t, "a Need without patches", k.end(), codes.InvalidArgument)
 	k.line.awaitClosed("a Need without patches")
-}
-
-// octets is a codec of bytes.
-type octets struct{}
-
-func (octets) Marshal(v any) ([]byte, error)   { return v.([]byte), nil }
-func (octets) Unmarshal(b []byte, v any) error { *v.(*[]byte) = b; return nil }
-func (octets) Name() string                    { return "proto" }
-
-// bytes sends bytes as a message of a method and returns how the stream ended.
-func (l *line) bytes(method string, message []byte, options ...grpc.CallOption) error {
-	ctx, cancel := context.WithTimeout(l.a.t.Context(), patience)
-	defer cancel()
-	stream, err := l.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method,
-		append(options, grpc.ForceCodec(octets{}))...)
-	if err != nil {
-		return err
-	}
-	if err := stream.SendMsg(message); err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	var got []byte
-	for err == nil {
-		err = stream.RecvMsg(&got)
-		l.a.heard.hear(got)
-	}
-	return err
-}
-
-const (
-	syncMethod   = tombolov1.SyncService_Sync_FullMethodName
-	callMethod   = tombolov1.CallService_Call_FullMethodName
-	joinMethod   = tombolov1.JoinService_Join_FullMethodName
-	renewMethod  = tombolov1.JoinService_Renew_FullMethodName
-	checkMethod  = tombolov1.JoinService_Check_FullMethodName
-	healthMethod = "/grpc.health.v1.Health/Watch"
-	reflection   = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
-)
-
-func (a *adversary) unreadable(t *testing.T) {
-	a = a.of(t)
-	for what, message := range map[string][]byte{
-		"an oversize message": make([]byte, 3<<20), "what is no message": []byte("\xff\xff\xff\xff"),
-	} {
-		for _, method := range []string{syncMethod, callMethod} {
-			l := a.dial()
-			defer l.awaitClosed(what + " " + method)
-			wantCode(t, what+" "+method, l.bytes(method, message), codes.ResourceExhausted, codes.Internal) // gRPC's own words
-		}
-	}
-	a.awaitAudit("session", "thief", "refused", "a message that is too large")
-	a.awaitAudit("session", "thief", "refused", "a message that can't be read")
-	a.awaitAudit("call", "thief", "refused", "it can't be read")
-	// What is compressed nobody unpacks.
-	wantCode(t, "a compressed avalanche", a.dial().bytes(syncMethod, make([]byte, 3<<20), grpc.UseCompressor(gzip.Name)), codes.Unimplemented)
-	for _, method := range []string{reflection, "/tombolo.v1.SyncService/Admin", "/", "//"} {
-		wantCode(t, method, a.dial().bytes(method, nil), codes.Unimplemented)
-	}
-}
-
-// withoutACertificate calls every method with certificates that are none of the hub's edges'.
-func (a *adversary) withoutACertificate(t *testing.T) {
-	a = a.of(t)
-	foreign := pkitest.NewCA(t)
-	for what, cert := range map[string]*tls.Certificate{
-		"of another authority": certificateOf(t, foreign.Issue(t, "edge-1")), "signed by itself": selfSigned(t, "edge-1"),
-		"of an edge, with another key": {Certificate: a.cert.Certificate, PrivateKey: selfSigned(t, "thief").PrivateKey},
-	} {
-		for _, method := range []string{syncMethod, callMethod, healthMethod} {
-			if err := a.as(cert).dial().bytes(method, nil); status.Code(err) != codes.Unavailable {
-				t.Errorf("a certificate %s: %s: %v", what, method, err)
-			}
-		}
-	}
-	a.awaitAudit("connect", "", "refused", "unknown authority")
-	nobody := a.as(nil)
-	for _, method := range []string{syncMethod, callMethod, renewMethod, checkMethod, healthMethod, reflection, "/x/y"} {
-		l := nobody.dial()
-		defer l.awaitClosed("without a certificate: " + method)
-		wantCode(t, "without a certificate: "+method, l.bytes(method, nil), codes.Unauthenticated)
-	}
-	a.awaitAudit("connect", "", "refused", "no client certificate")
-	l := nobody.dial()
-	if err := l.bytes(joinMethod, make([]byte, 1<<20)); err == nil {
-		t.Error("a megabyte was taken of somebody without a certificate")
-	}
-	l.awaitClosed("a megabyte of somebody without a certificate")
-}
-
-// manyConnections are of one certificate: a few stay, the newest.
-func (a *adversary) manyConnections(t *testing.T) {
-	a = a.of(t)
-	var lines []*line
-	for range 30 {
-		l := a.dial()
-		wantCode(t, "one more connection", l.bytes("/x/y", nil), codes.Unimplemented)
-		lines = append(lines, l)
-	}
-	for _, l := range lines[:20] {
-		l.awaitClosed("an older connection")
-	}
-	lines[29].stillOpen("the newest connection")
-}
-
-func selfSigned(t *testing.T, name string) *tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: name, Organization: []string{"tombolo:edges"}},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }

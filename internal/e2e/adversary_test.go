@@ -236,11 +236,11 @@ type line struct {
 }
 
 // dial opens a connection. It is never opened a second time: what was closed stays so.
-func (a *adversary) dial(options ...grpc.DialOption) *line {
+func (a *adversary) dial() *line {
 	a.t.Helper()
 	gone := &closing{ch: make(chan struct{})}
 	first := true
-	options = append([]grpc.DialOption{
+	options := []grpc.DialOption{
 		grpc.WithStreamInterceptor(a.heard.stream), grpc.WithUnaryInterceptor(a.heard.call),
 		grpc.WithTransportCredentials(listening{credentials.NewTLS(a.tls()), a.heard, gone}),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
@@ -250,7 +250,7 @@ func (a *adversary) dial(options ...grpc.DialOption) *line {
 			first = false
 			return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 		}),
-	}, options...)
+	}
 	conn, err := grpc.NewClient("passthrough:///"+a.site.hub.sync, options...)
 	if err != nil {
 		a.t.Fatal(err)
@@ -322,16 +322,16 @@ func audits(t testing.TB, file string) (out []auditLine) {
 	return out
 }
 
-// awaitAudit waits for a line of a kind whose reason, or path, has a text.
-func (a *adversary) awaitAudit(action, edge, result, text string) {
+// awaitRefusal waits for a line that an action was refused, for a reason that has a text.
+func (a *adversary) awaitRefusal(action, edge, text string) {
 	a.t.Helper()
 	eventually(a.t, func() error {
 		for _, l := range audits(a.t, a.site.hub.log) {
-			if l.text("action") == action && l.text("edge") == edge && l.text("result") == result &&
-				strings.Contains(l.text("reason")+" "+l.text("path"), text) {
+			if l.text("action") == action && l.text("edge") == edge && l.text("result") == "refused" &&
+				strings.Contains(l.text("reason"), text) {
 				return nil
 			}
 		}
-		return fmt.Errorf("no line says %s of %q %s: %s", action, edge, result, text)
+		return fmt.Errorf("no line says that %s of %q was refused: %s", action, edge, text)
 	})
 }
