@@ -36,14 +36,24 @@ type table interface {
 // retryDelay is how long to wait before a log is opened again.
 const retryDelay = 2 * time.Second
 
-// run follows the resource until ctx ends. While it can't, the table stays as it is, and lost is called with why.
-func (f *follower) run(ctx context.Context, lost func(schema.GroupResource, error)) {
+// sayEvery is how often it is said that a resource can't be followed, for one reason.
+const sayEvery = time.Minute
+
+// run follows the resource until ctx ends. While it can't, the table stays as it is, and lost is called with why, and
+// whether that is to be said.
+func (f *follower) run(ctx context.Context, lost func(gr schema.GroupResource, err error, say bool)) {
+	var said string
+	var at time.Time
 	for ctx.Err() == nil {
 		err := f.follow(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		lost(f.gr, err)
+		say := err.Error() != said || time.Since(at) >= sayEvery
+		if say {
+			said, at = err.Error(), time.Now()
+		}
+		lost(f.gr, err, say)
 		select {
 		case <-ctx.Done():
 		case <-time.After(retryDelay):

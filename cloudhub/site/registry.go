@@ -63,8 +63,10 @@ func (r *Registry) Run(ctx context.Context) error {
 }
 
 // lost notes why a resource can't be followed.
-func (r *Registry) lost(gr schema.GroupResource, err error) {
-	r.logger.Warn("what edges may do can't be followed, what was said last counts", "resource", gr, "err", err)
+func (r *Registry) lost(gr schema.GroupResource, err error, say bool) {
+	if say {
+		r.logger.Warn("what edges may do can't be followed, what was said last counts", "resource", gr, "err", err)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, ok := r.unread[gr]; ok {
