@@ -101,6 +101,8 @@ func TestChaos(t *testing.T) {
 func newChaos(t *testing.T, seed uint64, edges int) *chaos {
 	t.Helper()
 	t.Logf("TOMBOLO_E2E_SEED=%d TOMBOLO_E2E_EDGES=%d", seed, edges)
+	// In hubs client-go's detector would ask for an exact list at the revision of a first list, for ever when that is compacted.
+	t.Setenv(detector, "false")
 	trail := newTrail(t, seed)
 	tb := told{t, trail}
 	c := &chaos{
