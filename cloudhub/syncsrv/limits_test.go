@@ -71,7 +71,7 @@ func TestAcksAreBounded(t *testing.T) {
 func TestOnlyFiguresOfAReportAreKept(t *testing.T) {
 	r := &tombolov1.Report{Objects: 1}
 	r.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 99, protowire.BytesType), make([]byte, 1<<20)))
-	s := &session{}
+	s := &session{can: capabilities{lazy: true}}
 	if err := s.handle(&tombolov1.SyncRequest{Message: &tombolov1.SyncRequest_Report{Report: r}}); err != nil {
 		t.Fatal(err)
 	}

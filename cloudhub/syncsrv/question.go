@@ -27,8 +27,8 @@ const (
 	proofLimit = 3 * time.Second
 	// maxQuestions is how many questions of an edge are looked into at once; others fail.
 	maxQuestions = 64
-	// questionRate and questionBurst bound the questions of an edge, per second.
-	questionRate, questionBurst = 200, 400
+	// questionRate and questionBurst bound the questions of an edge, per second. Edges keep to somewhat less.
+	questionRate, questionBurst = 1000, 2000
 	// maxSelector is how many bytes a selector may have.
 	maxSelector = 16 << 10
 )

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -46,8 +47,9 @@ type Client struct {
 	// foreign are the positions at which resources of another cluster were dropped. It belongs to Run.
 	foreign map[schema.GroupResource]uint64
 
-	desk   atomic.Pointer[desk]                       // of the session that is open, nil for none
-	proofs atomic.Pointer[round.Table[claim, uint64]] // nil before Run
+	desk         atomic.Pointer[desk]                       // of the session that is open, nil for none
+	proofs       atomic.Pointer[round.Table[claim, uint64]] // nil before Run
+	questionPace *rate.Limiter
 
 	heard   atomic.Int64 // when a message last came from a hub, in Unix nanoseconds; 0 never. For people and the store
 	made    time.Time    // when the client was
@@ -73,8 +75,8 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		cfg: cfg, log: cfg.Logger, made: time.Now(), docs: apidoc.NewSet(), arrivals: map[documentKey]apidoc.Document{},
-		wishes:   demand.New(cfg.OnDemandExpiry),
-		trust:    &trust{},
+		wishes: demand.New(cfg.OnDemandExpiry),
+		trust:  &trust{}, questionPace: rate.NewLimiter(questionRate, questionBurst),
 		replicas: map[schema.GroupResource]*replica{}, logs: map[schema.GroupVersionResource]*watchlog.Log{},
 		awaited: map[schema.GroupResource]struct{}{}, foreign: map[schema.GroupResource]uint64{},
 		loading: map[schema.GroupResource]loading{},

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,6 +18,9 @@ type Part struct{ Namespace, Name, LabelSelector, FieldSelector string }
 const (
 	// proofLimit bounds a proof, the way to the hub included.
 	proofLimit = 3 * time.Second
+	// questionRate and questionBurst bound the questions a second: a hub refuses more than 1,000, with bursts of 2,000. Reads
+	// wait rather than be answered without a proof; those of the same part share one question.
+	questionRate, questionBurst = 900, 900
 	// maxProofs bounds the different parts that proofs are under way of; the hub takes 64 questions at once.
 	maxProofs = 64
 )
@@ -37,6 +41,9 @@ type claim struct {
 func (c *Client) newProofs(ctx context.Context) *round.Table[claim, uint64] {
 	return round.NewTable(ctx, proofLimit, maxProofs, func(ctx context.Context, cl claim, want func() uint64) (uint64, error) {
 		start := time.Now()
+		if err := c.questionPace.Wait(ctx); err != nil {
+			return 0, fmt.Errorf("no proof: %w", err)
+		}
 		rev, err := c.ask(ctx, cl, want())
 		c.metrics.proved(time.Since(start), err)
 		return rev, err

@@ -92,6 +92,8 @@ var (
 // inquirer makes inquiries. next is used by one goroutine; the rest may be told by any.
 type inquirer struct {
 	rng *rand.Rand
+	// base is a revision that all resources of the edge can be watched from: each began at one of its own.
+	base uint64
 
 	mu     sync.Mutex // guards all below
 	revs   []uint64   // revisions that lists or writes have shown, the newest last
@@ -102,6 +104,9 @@ type inquirer struct {
 func (p *inquirer) saw(rev uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if rev < p.base {
+		return
+	}
 	if p.revs = append(p.revs, rev); len(p.revs) > 300 {
 		p.revs = p.revs[100:]
 	}

@@ -63,6 +63,11 @@ func TestSameAnswersAsTheCloud(t *testing.T) {
 	}
 	for _, r := range subjects {
 		awaitSameItems(t, s.local, r.path(""), cloud, r.path(""))
+		rev, err := strconv.ParseUint(s.local.list(t, r.path("")+"?resourceVersion=0").Metadata.ResourceVersion, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.base = max(d.base, rev)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var writer sync.WaitGroup
