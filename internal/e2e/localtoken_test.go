@@ -13,22 +13,22 @@ import (
 // TestTokensOfTheCloudAtTheEdge uses those that a real kube-apiserver gives out: with a link the cloud's word counts, without
 // one their signature does.
 func TestTokensOfTheCloudAtTheEdge(t *testing.T) {
-	s := newLocalSite(t, "tokens", rights+"  - {resource: serviceaccounts, namespaces: [tokens]}\n")
+	s := newLocalSite(t, "local-tokens", rights+"  - {resource: serviceaccounts, namespaces: [local-tokens]}\n")
 	kubectl := func(args ...string) string {
-		return runKubectl(t, s.kube, "", append([]string{"-n", "tokens"}, args...)...)
+		return runKubectl(t, s.kube, "", append([]string{"-n", "local-tokens"}, args...)...)
 	}
 	for _, account := range []string{"reader", "fired", "late"} {
 		kubectl("create", "serviceaccount", account)
 	}
 	kubectl("create", "role", "reader", "--verb=get,list,watch", "--resource=configmaps")
-	kubectl("create", "rolebinding", "reader", "--role=reader", "--group=system:serviceaccounts:tokens")
-	s.cloud.create(t, configMaps, "tokens", configMap("tokens", "c", "a", "1"))
+	kubectl("create", "rolebinding", "reader", "--role=reader", "--group=system:serviceaccounts:local-tokens")
+	s.cloud.create(t, configMaps, "local-tokens", configMap("local-tokens", "c", "a", "1"))
 	token := func(args ...string) string { return kubectl(append([]string{"create", "token"}, args...)...) }
 	good, other, fired, late := token("reader"), token("reader", "--audience=vault"), token("fired"), token("late")
 	expect := func(token string, want int) {
 		t.Helper()
 		eventually(t, func() error {
-			got, err := s.as(token).do(t.Context(), http.MethodGet, configMaps.object("tokens/c"), nil)
+			got, err := s.as(token).do(t.Context(), http.MethodGet, configMaps.object("local-tokens/c"), nil)
 			if err != nil || got.status != want {
 				return fmt.Errorf("%d, want %d: %w\n%s", got.status, want, err, got.body)
 			}
@@ -40,7 +40,7 @@ func TestTokensOfTheCloudAtTheEdge(t *testing.T) {
 	expect(late, http.StatusOK)
 	expect(other, http.StatusUnauthorized)
 	expect(forged, http.StatusUnauthorized)
-	got, err := s.as(good).do(t.Context(), http.MethodPost, configMaps.path("tokens"), []byte(configMap("tokens", "d", "a", "1")))
+	got, err := s.as(good).do(t.Context(), http.MethodPost, configMaps.path("local-tokens"), []byte(configMap("local-tokens", "d", "a", "1")))
 	if err != nil || got.status != http.StatusForbidden { // with its own rights, not the edge's
 		t.Errorf("a write: %d %v", got.status, err)
 	}
