@@ -82,9 +82,10 @@ const (
 	limitedFor                  = 20 * time.Second
 	// anonymousBytes is how much a connection without a certificate may send: a request is 8 KiB at most.
 	anonymousBytes = 64 << 10
-	// maxCallers bounds the handshakes under way. Beyond, the oldest is given up: it takes a fraction of a second to whom
-	// means it, so that who only holds on keeps nobody out.
-	maxCallers = 2048
+	// maxCallers bounds the handshakes under way, at some 10 KiB each. Beyond, the oldest is given up: it takes a fraction of
+	// a second to whom means it, so that who only holds on keeps nobody out. All edges of a hub may come at once after an
+	// outage, and each that is given up comes again: the bound is beyond them.
+	maxCallers = 16_384
 	// partingTime is how long a connection may go on that is to be closed, so that the reason gets across.
 	partingTime = time.Second
 	// sweepEvery is how often connections are looked at whose time may have come.
