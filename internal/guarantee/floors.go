@@ -8,9 +8,11 @@ import (
 
 // floors knows which positions of a resource each server had shown, to whomever, and when.
 type floors struct {
-	h       *History
-	head    uint64 // no position beyond it is genuine; 0 = unknown
-	byName  map[string][]showing
+	h      *History
+	head   uint64 // no position beyond it is genuine; 0 = unknown
+	byName map[string][]showing
+	// held is byName without the answers to GETs: what a server does not hold, the cloud may answer for it.
+	held    map[string][]showing
 	objects map[string]map[shownVersion]uint64 // by server: when what first showed a version was asked for
 }
 
@@ -22,13 +24,15 @@ type showing struct {
 }
 
 func newFloors(h *History, head uint64, truth *timeline, shown []stretch) *floors {
-	f := &floors{h: h, head: head, byName: map[string][]showing{}, objects: map[string]map[shownVersion]uint64{}}
+	f := &floors{h: h, head: head, byName: map[string][]showing{}, held: map[string][]showing{}, objects: map[string]map[shownVersion]uint64{}}
 	for _, part := range shown {
 		f.read(part, truth)
 	}
-	for name, shown := range f.byName {
-		slices.SortFunc(shown, func(a, b showing) int { return cmp.Compare(a.seq, b.seq) })
-		f.byName[name] = rising(shown)
+	for _, by := range []map[string][]showing{f.byName, f.held} {
+		for name, shown := range by {
+			slices.SortFunc(shown, func(a, b showing) int { return cmp.Compare(a.seq, b.seq) })
+			by[name] = rising(shown)
+		}
 	}
 	return f
 }
@@ -66,7 +70,7 @@ func (f *floors) read(part stretch, truth *timeline) {
 		case got:
 			f.object(r, o.obj, cmp.Or(o.began, o.seq))
 			if truth.at(o.obj.Key, o.obj.RV) != nil {
-				f.position(r, showing{o.obj.RV, o.seq, cmp.Or(o.began, o.seq)})
+				f.answered(r, showing{o.obj.RV, o.seq, cmp.Or(o.began, o.seq)})
 			}
 		}
 	}
@@ -82,7 +86,16 @@ func (f *floors) list(r *Reader, o *observation) {
 	}
 }
 
+// position notes a position that a server has shown.
 func (f *floors) position(r *Reader, s showing) {
+	if f.head == 0 || s.rv <= f.head {
+		f.byName[r.cfg.Server] = append(f.byName[r.cfg.Server], s)
+		f.held[r.cfg.Server] = append(f.held[r.cfg.Server], s)
+	}
+}
+
+// answered is position for a GET.
+func (f *floors) answered(r *Reader, s showing) {
 	if f.head == 0 || s.rv <= f.head {
 		f.byName[r.cfg.Server] = append(f.byName[r.cfg.Server], s)
 	}
@@ -100,9 +113,14 @@ func (f *floors) object(r *Reader, o Object, asked uint64) {
 	}
 }
 
-// before returns the highest position a server had shown before seq, and when it did.
-func (f *floors) before(server string, seq uint64) showing {
+// before returns the highest position a server had shown before seq, and when it did. With own, only what the server held
+// itself counts: for an answer that says it may be behind, and for a list that asks for no newer state than some, as
+// kube-apiserver answers a list from its cache behind a GET from etcd.
+func (f *floors) before(server string, seq uint64, own bool) showing {
 	shown := f.byName[server]
+	if own {
+		shown = f.held[server]
+	}
 	i := sort.Search(len(shown), func(i int) bool { return shown[i].seq >= seq })
 	if i == 0 {
 		return showing{}

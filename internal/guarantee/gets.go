@@ -6,7 +6,7 @@ import "fmt"
 // after the newest position the server had shown before.
 func (t *tracker) get(o *observation) {
 	began := t.sentAt(o.began)
-	floor := t.floors.before(t.cfg.Server, began)
+	floor := t.floors.before(t.cfg.Server, began, o.stale)
 	if o.obj.UID == "" {
 		t.notFound(o, floor)
 		return

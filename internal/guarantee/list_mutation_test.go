@@ -150,7 +150,7 @@ func (h *History) floor(r *Reader, seq uint64) showing {
 	for _, r := range h.readers {
 		whole = append(whole, stretch{r: r, to: len(r.log)})
 	}
-	return newFloors(h, h.head, truth, whole).before(r.cfg.Server, seq)
+	return newFloors(h, h.head, truth, whole).before(r.cfg.Server, seq, false)
 }
 
 func (h *History) restartBetween(r *Reader, from, to uint64) bool {

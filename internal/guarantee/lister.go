@@ -51,7 +51,7 @@ func (l *Lister) ListExact(ctx context.Context, rv uint64) error {
 }
 
 func (l *Lister) list(ctx context.Context, query url.Values, exact bool) (uint64, error) {
-	answer := Answer{Began: l.Begin(), Exact: exact}
+	answer := Answer{Began: l.Begin(), Exact: exact, Any: query.Get("resourceVersion") != ""}
 	if query.Get("resourceVersion") == "" {
 		query.Del("resourceVersion")
 	}

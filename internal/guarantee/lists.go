@@ -31,7 +31,7 @@ func (t *tracker) replace(o *observation, items []Object, began uint64) {
 // notBackwards compares a list with the positions that its server had shown before.
 func (t *tracker) notBackwards(o *observation, began uint64) {
 	began = t.sentAt(began)
-	floor := t.floors.before(t.cfg.Server, began)
+	floor := t.floors.before(t.cfg.Server, began, o.stale || o.any)
 	if o.rv >= floor.rv {
 		return
 	}

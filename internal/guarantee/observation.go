@@ -39,6 +39,7 @@ type observation struct {
 
 	initial bool // opened: with initial events; bookmark: ends them
 	stale   bool // the answer said that it may be behind
+	any     bool // any state from some revision on would do
 	exact   bool // a list of the past: tells nothing about the server's position
 }
 

@@ -41,6 +41,7 @@ func (h *History) Reader(cfg ReaderConfig) *Reader {
 type Answer struct {
 	Began uint64 // from [Reader.Begin]
 	Stale bool   // it said that it may be behind: an HTTP Warning header
+	Any   bool   // a list that was asked for with a resourceVersion, for which any state from there on will do
 	Exact bool   // it was asked for a revision of the past
 }
 
@@ -49,7 +50,7 @@ func (r *Reader) Begin() uint64 { return r.h.stamp() }
 
 // Listed records a whole list, all pages of it, at its resourceVersion.
 func (r *Reader) Listed(rv uint64, items []Object, a Answer) {
-	r.record(observation{kind: listed, rv: rv, items: items, began: a.Began, stale: a.Stale, exact: a.Exact})
+	r.record(observation{kind: listed, rv: rv, items: items, began: a.Began, stale: a.Stale, exact: a.Exact, any: a.Any})
 }
 
 // Got records the answer to a GET of one object; the zero UID says that it wasn't found.

@@ -220,3 +220,34 @@ func TestReaderThatLeftOwesNothing(t *testing.T) {
 	s.edge.Close()
 	s.want(t, nil)
 }
+
+// What an edge does not hold, the cloud may answer for it. A list that says it may be behind, or for which any state will do,
+// may then be behind that, but not behind what the edge held itself, and no other list may.
+func TestListBehindWhatTheCloudAnswered(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		get  bool
+		list Answer
+		want error
+	}{
+		{"a GET, and the list says so", true, Answer{Stale: true}, nil},
+		{"a GET, and any state will do", true, Answer{Any: true}, nil},
+		{"a GET, and the list says nothing", true, Answer{}, ErrOrdered},
+		{"a list, and the list says so", false, Answer{Stale: true}, ErrOrdered},
+		{"a list, and any state will do", false, Answer{Any: true}, ErrOrdered},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSmall()
+			other := s.h.Reader(ReaderConfig{Name: "other", Server: "edge", Resource: resource})
+			if c.get {
+				other.Got(s.b, Answer{Began: other.Begin()})
+			} else {
+				other.Listed(7, []Object{s.a, s.b}, Answer{Began: other.Begin()})
+			}
+			other.Close()
+			s.list(5, c.list, s.a)
+			s.list(7, Answer{}, s.a, s.b)
+			s.want(t, c.want)
+		})
+	}
+}
