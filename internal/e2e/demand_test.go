@@ -227,6 +227,7 @@ func TestDemandOutlivesAKillBeforeTheFirstSync(t *testing.T) {
 	toCloud.Reset()
 	s.edge.start()
 	s.edge.held(1) // nobody has asked again
+	awaitSameItems(t, s.local, deployments.path(""), cloud, deployments.path(""))
 	s.cut()
 	sameItems(t, "what came after the restart", s.local.list(t, deployments.path("")), cloud.list(t, deployments.path("")))
 	cloud.remove(t, deployments, "default/waited-for")
