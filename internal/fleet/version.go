@@ -47,7 +47,7 @@ func newVersion(id versionID, from origin, o *watchlog.Object) *version {
 
 // Marker is the annotation by which a writer says when it wrote an object, in Unix nanoseconds. From it and the clock of
 // this machine the fleet tells how long the object took to an edge.
-const Marker = "tombolo.io/written-at"
+const Marker = "tombolo.dev/written-at"
 
 // marked returns the time in an object's Marker, 0 for none.
 func marked(raw []byte) int64 {
