@@ -364,7 +364,7 @@ func testDocuments(t *testing.T, c *cloud, config *rest.Config) {
 		seen[d.Path] = true
 		accept := d.Accept
 		if accept == "" {
-			accept = "application/json"
+			accept = d.MediaType // that of keys is no plain JSON
 		}
 		resp, err := c.send(t.Context(), http.MethodGet, d.Path, "", "Accept", accept)
 		if err != nil {
