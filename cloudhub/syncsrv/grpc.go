@@ -2,6 +2,7 @@ package syncsrv
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -67,9 +68,9 @@ func (s *Server) options() []grpc.ServerOption {
 	}
 }
 
-// Serve accepts edges on lis until Shutdown, and then returns nil.
+// Serve accepts edges on lis until Shutdown, and then returns nil, also when Shutdown came first.
 func (s *Server) Serve(lis net.Listener) error {
-	if err := s.grpc.Serve(lis); err != nil {
+	if err := s.grpc.Serve(lis); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("serve edges on %s: %w", lis.Addr(), err)
 	}
 	return nil

@@ -325,3 +325,15 @@ func TestEdgesThatDoNotReadHoldNobodyUp(t *testing.T) {
 		t.Error("nobody was held up, so the test shows nothing")
 	}
 }
+
+func TestServerThatWasShutDownBeforeItServes(t *testing.T) {
+	s, _ := testServer(t, newPodSource(t), nil)
+	s.Shutdown(t.Context())
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Serve(lis); err != nil {
+		t.Error(err)
+	}
+}
