@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -164,12 +165,28 @@ func (r *rig) ask(method, path, body string, header ...string) (*http.Response, 
 }
 
 func logger(t *testing.T) *slog.Logger {
-	return slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	w := &testWriter{t: t}
+	t.Cleanup(w.end)
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelInfo}))
 }
 
-type testWriter struct{ t *testing.T }
+// testWriter logs for as long as the test lasts: a handler whose stream was cut may write its last line behind that.
+type testWriter struct {
+	mu sync.Mutex
+	t  *testing.T // nil when the test has ended; guarded by mu
+}
 
-func (w testWriter) Write(p []byte) (int, error) {
-	w.t.Logf("%s", p[:len(p)-1])
+func (w *testWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.t != nil {
+		w.t.Logf("%s", p[:len(p)-1])
+	}
 	return len(p), nil
+}
+
+func (w *testWriter) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.t = nil
 }
