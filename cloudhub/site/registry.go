@@ -128,18 +128,6 @@ func (r *Registry) Check(edge string, issued time.Time) error {
 	return e.err
 }
 
-// Names returns the names of all edges, sorted.
-func (r *Registry) Names() []string {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	names := make([]string, 0, len(r.sites))
-	for name := range r.sites {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // announce tells that something has changed. r.mu is held.
 func (r *Registry) announce() {
 	close(r.changed)

@@ -2,7 +2,6 @@ package syncsrv
 
 import (
 	"iter"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -78,17 +77,7 @@ func (p *projection) operation(e *watchlog.Event, op watchlog.Op, patches bool) 
 // held returns what a holder of the view is to hold of a snapshot. It touches only the objects that the view's index terms
 // reach.
 func (p *projection) held(snap watchlog.Snapshot) iter.Seq[*watchlog.Object] {
-	terms, r := p.view.Terms(), p.log.Resource()
-	return func(yield func(*watchlog.Object) bool) {
-		for i, t := range terms {
-			for o := range snap.Select(t, "") {
-				again := slices.ContainsFunc(terms[:i], func(t watchlog.Term) bool { return t.Matches(r, o) })
-				if !again && p.view.Matches(o) && !yield(o) {
-					return
-				}
-			}
-		}
-	}
+	return p.view.Objects(snap)
 }
 
 // close lets go of the log. There is no holder any more.

@@ -11,7 +11,6 @@ type Status struct {
 	Edge     string
 	Software string    // the edgehub's version
 	Since    time.Time // when the session was opened
-	Heard    time.Time // when the edge last sent something
 	// CertificateNotAfter is zero without a certificate.
 	CertificateNotAfter time.Time
 	// Resources is how many are synced, of those that are to be.
@@ -32,8 +31,6 @@ type standing struct {
 	software      string
 	opened        time.Time
 	certificate   time.Time
-	heard         time.Time
-	received      int64     // at the last look
 	unacked       time.Time // since when something is under way; zero while nothing is
 	position      uint64
 	behind        time.Time
@@ -63,15 +60,12 @@ func (s *Server) Statuses(f func(Status)) {
 func (s *session) takeStock(now time.Time) {
 	w := &s.standing
 	if w.opened.IsZero() {
-		w.opened, w.behind, w.heard = now, now, now
+		w.opened, w.behind = now, now
 		if c, ok := identity.FromContext(s.ctx); ok {
 			w.certificate = c.NotAfter()
 		}
 	}
 	received := s.received.Load()
-	if received != w.received {
-		w.received, w.heard = received, now
-	}
 	switch {
 	case received >= s.sent:
 		w.unacked = time.Time{}
@@ -93,7 +87,7 @@ func (s *session) takeStock(now time.Time) {
 		w.behind = now
 	}
 	next := Status{
-		Edge: s.edge, Software: w.software, Since: w.opened, Heard: w.heard, CertificateNotAfter: w.certificate,
+		Edge: s.edge, Software: w.software, Since: w.opened, CertificateNotAfter: w.certificate,
 		Resources: w.resources, Wanted: w.of, Position: w.position, Behind: w.behind,
 	}
 	if last := s.status.Load(); last == nil || *last != next {
